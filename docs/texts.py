@@ -67,7 +67,7 @@ def _written(tree: ast.AST) -> Iterator[tuple[str, str]]:
             case ast.Call(func=ast.Name(id="Column"), args=[_, ast.Constant(value=str(head)), *_], keywords=others):
                 yield from _of_column(head, others)
             case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(one)), *_]):
-                yield f"count-{one.replace(' ', '-')}", f"{{count:,}} {one}"
+                yield f"count-{one.replace(' ', '-')}", f"{{count:{one}}}"
 
 
 def _of_column(head: str, others: list[ast.keyword]) -> Iterator[tuple[str, str]]:

@@ -19,9 +19,9 @@ import psutil
 
 from mqctl.capture.processes import PROC, LocalProcess, Runtime, loaded, runtime_of
 from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, RefusedError
-from mqctl.model.command_line import command_line, shell_word
+from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal, hexadecimal
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 _CAP_SYS_PTRACE = 1 << 19
 _SIGQUIT = 1 << 2
@@ -71,9 +71,9 @@ def existing(pid: int, proc: Path = PROC) -> psutil.Process:
         process = psutil.Process(pid)
         if process.status() != psutil.STATUS_ZOMBIE:
             return process
-        reason = "it has ended; its parent has not collected it yet"
+        reason = sentence("capture-ended-parent-collected-yet", "it has ended; its parent has not collected it yet")
     except psutil.NoSuchProcess:
-        reason = "it has ended, or never was"
+        reason = sentence("capture-ended-or-never-was", "it has ended, or never was")
         if inside_container(proc):
             reason += "; this runs in a container and sees the processes of that one only"
     raise vanished(pid, reason)
@@ -82,7 +82,9 @@ def existing(pid: int, proc: Path = PROC) -> psutil.Process:
 def vanished(pid: int, reason: str) -> NotFoundError:
     """Returns the error about a process that is no more."""
     return NotFoundError(
-        sentence("capture-no-process", "there is no process {pid}", pid=pid), reason=reason, remedy="mqctl stacks find"
+        sentence("capture-no-process", "there is no process {pid}", pid=pid),
+        reason=reason,
+        remedy=command_line("mqctl stacks find"),
     )
 
 
@@ -140,32 +142,59 @@ def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
     """Tells why py-spy could not look into a process, and what would let it; None when it can."""
     if facts.may_attach or (facts.may_attach is None and facts.is_root):
         return None
-    again = command_line("mqctl stacks dump --pid {}", facts.pid)
+    again = command_line("sudo mqctl stacks dump --pid {}", facts.pid)
+    remedy: str = again
     if facts.ptrace_scope == 3:
-        reason = "kernel.yama.ptrace_scope is 3: no process may look into another one until the next boot"
+        reason = sentence(
+            "capture-ptrace-scope-all",
+            "kernel.yama.ptrace_scope is 3: no process may look into another one until the next boot",
+        )
         remedy = _BROKER_REMEDY
     elif facts.inside_container and facts.is_root:
-        reason = "this container lacks the capability SYS_PTRACE"
-        remedy = (
-            "start it with --cap-add SYS_PTRACE (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE]), or run "
-            f"mqctl on the host; or {_BROKER_REMEDY}"
+        reason = sentence("capture-container-no-ptrace", "this container lacks the capability SYS_PTRACE")
+        remedy = sentence(
+            "capture-start-with-ptrace",
+            "start it with --cap-add SYS_PTRACE (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE]), "
+            "or run mqctl on the host; or {broker}",
+            broker=_BROKER_REMEDY,
         )
     elif facts.is_root:
-        reason = "this process was started without the capability CAP_SYS_PTRACE"
-        remedy = f"run it from a shell that has it (capsh --print shows it); or {_BROKER_REMEDY}"
+        reason = sentence("capture-process-no-ptrace", "this process was started without the capability CAP_SYS_PTRACE")
+        remedy = sentence(
+            "capture-shell-with-ptrace",
+            "run it from a shell that has it (capsh --print shows it); or {broker}",
+            broker=_BROKER_REMEDY,
+        )
     elif facts.foreign:
-        reason = f"it belongs to {facts.user}, and this runs as {facts.own_user}"
-        needs_root = facts.ptrace_scope or facts.container is not None
-        remedy = f"sudo {again}" if needs_root else f"sudo -u {shell_word(facts.user)} {again}, or sudo {again}"
+        reason = sentence(
+            "capture-process-of-other",
+            "it belongs to {user}, and this runs as {own_user}",
+            user=facts.user,
+            own_user=facts.own_user,
+        )
+        if not facts.ptrace_scope and facts.container is None:
+            remedy = _either(_as_user(facts, "mqctl stacks dump --pid {}"), again)
     elif facts.ptrace_scope == 2:
-        reason = "kernel.yama.ptrace_scope is 2: only administrators may look into other processes"
-        remedy = f"sudo {again}"
+        reason = sentence(
+            "capture-ptrace-scope-administrators",
+            "kernel.yama.ptrace_scope is 2: only administrators may look into other processes",
+        )
     elif facts.ptrace_scope == 1:
-        reason = "kernel.yama.ptrace_scope is 1: a process may look into its own children only"
-        remedy = f"sudo {again}; or, until the next boot, sudo sysctl kernel.yama.ptrace_scope=0"
+        reason = sentence(
+            "capture-ptrace-scope-children",
+            "kernel.yama.ptrace_scope is 1: a process may look into its own children only",
+        )
+        remedy = sentence(
+            "capture-until-next-boot",
+            "{command}; or, until the next boot, {sysctl}",
+            command=again,
+            sysctl=command_line("sudo sysctl kernel.yama.ptrace_scope=0"),
+        )
     else:
-        reason = "the kernel forbids to look into it: it has capabilities that this process lacks, or hides its memory"
-        remedy = f"sudo {again}"
+        reason = sentence(
+            "capture-kernel-forbids",
+            "the kernel forbids to look into it: it has capabilities that this process lacks, or hides its memory",
+        )
     return PermissionDeniedError(
         sentence("capture-could-not-look-process", "could not look into process {pid}", pid=facts.pid),
         reason=reason,
@@ -173,16 +202,36 @@ def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
     )
 
 
+def _as_user(facts: Facts, template: str) -> str:
+    """Returns a command for the process as the user whose it is would type it."""
+    return command_line(f"sudo -u {{}} {template}", facts.user, facts.pid)
+
+
+def _either(one: str, other: str) -> str:
+    return sentence("capture-either-command", "{one}, or {other}", one=one, other=other)
+
+
+def _dumped(jcmd: str) -> str:
+    return sentence("capture-jcmd-into-file", "{jcmd} > DUMP and {read}", jcmd=jcmd, read=command_line(_FILE_REMEDY))
+
+
 def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
     """Tells why a Java virtual machine would not speak to this user; None when it would."""
     if facts.is_root or not facts.foreign:
         return None
-    again = command_line("mqctl stacks dump --pid {}", facts.pid)
-    own = f"sudo -u {shell_word(facts.user)}"
-    remedy = f"sudo {again}, or {own} {again}; or {own} jcmd {facts.pid} Thread.print -l > DUMP and {_FILE_REMEDY}"
-    if facts.container is not None:
+    again = command_line("sudo mqctl stacks dump --pid {}", facts.pid)
+    if facts.container is None:
+        own = _either(again, _as_user(facts, "mqctl stacks dump --pid {}"))
+        dumped = _dumped(_as_user(facts, "jcmd {} Thread.print -l"))
+        remedy = composed(
+            "{own}; {dumped}", own=own, dumped=sentence("capture-or-else", "or {command}", command=dumped)
+        )
+    else:
         name = facts.container[:12] or "CONTAINER"
-        remedy = f"docker exec {shell_word(name)} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
+        dumped = _dumped(command_line("docker exec {} jcmd 1 Thread.print -l", name))
+        remedy = composed(
+            "{dumped}; {own}", dumped=dumped, own=sentence("capture-or-else", "or {command}", command=again)
+        )
     return PermissionDeniedError(
         sentence("capture-could-not-attach-java", "could not attach to the Java process {pid}", pid=facts.pid),
         reason=sentence(

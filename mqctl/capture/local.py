@@ -16,7 +16,7 @@ from mqctl.capture.thread_cpu import thread_cpu_ms
 from mqctl.capture.tools import Ran, SearchPath, find_jdk_tool, find_py_spy, run_tool
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, PermissionDeniedError, RefusedError
-from mqctl.model.command_line import shell_words
+from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.dump import StackDump
 from mqctl.stacks.parse import read_dumps
 from mqctl.text import sentence
@@ -170,16 +170,26 @@ class LocalProcessDumps:
 
     def _late_remedy(self) -> str:
         if self.runtime is Runtime.JVM:
-            return f"jhsdb jstack --pid {self.pid} needs no help of it, and stops it for long; or a longer --timeout"
-        return "a longer --timeout; or --nonblocking"
+            return sentence(
+                "capture-jhsdb-longer-timeout",
+                "{jhsdb} needs no help of it, and stops it for long; or a longer --timeout",
+                jhsdb=command_line("jhsdb jstack --pid {}", self.pid),
+            )
+        return sentence("capture-longer-timeout-nonblocking", "a longer --timeout; or --nonblocking")
 
     def _failed(self, tool: str, ran: Ran) -> MqctlError:
         lines = [line for line in ran.stderr.splitlines() if line.strip()]
-        reason = (lines[0] if lines else f"it ended with {ran.code}")[:_LONGEST_REASON]
-        problem = f"{tool} could not dump process {self.pid}"
+        reason = (
+            lines[0][:_LONGEST_REASON]
+            if lines
+            else sentence("capture-tool-ended-with", "it ended with {code}", code=ran.code)
+        )
+        problem = sentence("capture-could-not-dump", "{tool} could not dump process {pid}", tool=tool, pid=self.pid)
         if "permission denied" in ran.stderr.lower() or "not permitted" in ran.stderr.lower():
-            remedy = (
-                "if a seccomp profile forbids ptrace: docker run --security-opt seccomp=unconfined; or --client ID -g G"
+            remedy = sentence(
+                "capture-seccomp-forbids",
+                "if a seccomp profile forbids ptrace: docker run --security-opt seccomp=unconfined; "
+                "or --client ID -g G",
             )
             return PermissionDeniedError(problem, reason=reason, remedy=remedy)
         return RefusedError(

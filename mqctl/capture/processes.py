@@ -20,6 +20,7 @@ import psutil
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 T = TypeVar("T")
 PROC = Path("/proc")
@@ -258,7 +259,9 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
     try:
         listed = psutil.net_connections("tcp")
     except psutil.AccessDenied as error:
-        reason = str(error) or "the system shows connections to root only"
+        reason = str(error) or sentence(
+            "capture-system-shows-connections-root", "the system shows connections to root only"
+        )
         return {}, [_hidden(reason)]
     sockets: dict[int, Sockets] = {}
     hidden = 0
@@ -277,7 +280,11 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
             entry.remote.add(f"{_plain(item.raddr.ip)}:{item.raddr.port}")
     if not hidden:
         return sockets, []
-    reason = f"{hidden} of them belong to processes of other users; run as root to see whose they are"
+    reason = sentence(
+        "capture-some-of-others",
+        "{hidden} of them belong to processes of other users; run as root to see whose they are",
+        hidden=hidden,
+    )
     return sockets, [_hidden(reason)]
 
 

@@ -15,6 +15,7 @@ import psutil
 
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError
+from mqctl.model.command_line import command_line
 from mqctl.text import sentence
 
 _POLL_S = 0.0002
@@ -62,7 +63,7 @@ def find_py_spy(search: SearchPath) -> Path:
                 "capture-py-spy-depends-not",
                 "py-spy, which mqctl depends on, is not where it was installed nor in PATH",
             ),
-            remedy="pip install py-spy",
+            remedy=command_line("pip install py-spy"),
         )
     return Path(path)
 

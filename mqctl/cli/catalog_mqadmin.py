@@ -80,31 +80,63 @@ TABLE: tuple[SubCommand, ...] = (
         "updateTopic",
         "topic create -t TOPIC",
         "topic update -t TOPIC",
-        note="a plan; fewer queues only when they are read",
+        note=sentence("cli-plan-fewer-queues-only", "a plan; fewer queues only when they are read"),
     ),
     _only_5("updateTopicList", CommandCoverage.WHOLE, "one plan for all of a file", "cluster apply FILE"),
-    _whole("deleteTopic", "topic delete -t TOPIC", note="refused while a group subscribes to it or has not read it"),
+    _whole(
+        "deleteTopic",
+        "topic delete -t TOPIC",
+        note=sentence(
+            "cli-refused-while-group-subscribes", "refused while a group subscribes to it or has not read it"
+        ),
+    ),
     _whole("updateTopicPerm", "topic update -t TOPIC --perm RW"),
-    _whole("topicRoute", "topic route -t TOPIC", note="asks every name server and shows where they disagree"),
+    _whole(
+        "topicRoute",
+        "topic route -t TOPIC",
+        note=sentence("cli-asks-every-name-server", "asks every name server and shows where they disagree"),
+    ),
     _whole("topicStatus", "topic stats -t TOPIC"),
     _whole("topicClusterList", "topic describe -t TOPIC", "cluster list"),
-    _whole("topicList", "topic list", note="`-c` of mqadmin, the groups of each topic, is `topic groups`"),
+    _whole(
+        "topicList",
+        "topic list",
+        note=sentence(
+            "cli-mqadmin-option-topic-groups", "`-c` of mqadmin, the groups of each topic, is `topic groups`"
+        ),
+    ),
     _part(
         "allocateMQ",
         "allocation simulate --queues N --clients N",
         "allocation show -g GROUP -t TOPIC",
-        note="counts and names of a live group instead of a list of addresses; every strategy, not AVG alone",
+        note=sentence(
+            "cli-counts-names-live-group",
+            "counts and names of a live group instead of a list of addresses; every strategy, not AVG alone",
+        ),
     ),
-    _whole("updateOrderConf", "topic order -t TOPIC --set CONFIG", note="written to every name server, and read back"),
+    _whole(
+        "updateOrderConf",
+        "topic order -t TOPIC --set CONFIG",
+        note=sentence("cli-written-every-name-server", "written to every name server, and read back"),
+    ),
     _only_5("updateStaticTopic", CommandCoverage.NONE, _STATIC),
     _only_5("remappingStaticTopic", CommandCoverage.NONE, _STATIC),
     # consumer groups and offsets
-    _whole("updateSubGroup", "group create -g GROUP", "group update -g GROUP", note="what is not given stays"),
+    _whole(
+        "updateSubGroup",
+        "group create -g GROUP",
+        "group update -g GROUP",
+        note=sentence("cli-what-is-not-given-stays", "what is not given stays"),
+    ),
     _only_5("updateSubGroupList", CommandCoverage.WHOLE, "one plan for all of a file", "cluster apply FILE"),
     _only_5(
         "setConsumeMode", CommandCoverage.NONE, "switching a group between pull and pop is the application's decision"
     ),
-    _whole("deleteSubGroup", "group delete -g GROUP --with-topics", note="refused while somebody consumes for it"),
+    _whole(
+        "deleteSubGroup",
+        "group delete -g GROUP --with-topics",
+        note=sentence("cli-refused-while-somebody-consumes", "refused while somebody consumes for it"),
+    ),
     _whole("getConsumerConfig", "group config -g GROUP"),
     _whole("consumerProgress", "group lag -g GROUP", "group lag"),
     _whole(
@@ -112,22 +144,40 @@ TABLE: tuple[SubCommand, ...] = (
         "subscription check -g GROUP",
         "allocation show -g GROUP",
         "group member CLIENT-ID -g GROUP",
-        note="judges what differs; mqadmin prints `Rebalance OK` without looking",
+        note=sentence(
+            "cli-judges-what-differs-mqadmin", "judges what differs; mqadmin prints `Rebalance OK` without looking"
+        ),
     ),
     _whole("consumerConnection", "group members -g GROUP", "group describe -g GROUP"),
-    _part("startMonitoring", "doctor --window 60s", note="judges once, exits with a verdict; a scheduler repeats it"),
+    _part(
+        "startMonitoring",
+        "doctor --window 60s",
+        note=sentence("cli-judges-once-exits-verdict", "judges once, exits with a verdict; a scheduler repeats it"),
+    ),
     _whole("resetOffsetByTime", "offset reset -g GROUP -t TOPIC --to-time TIME"),
     _whole("skipAccumulatedMessage", "offset skip -g GROUP -t TOPIC"),
     _whole("cloneGroupOffset", "offset clone --from GROUP -g GROUP -t TOPIC"),
     # messages
-    _part("queryMsgById", "message get ID", "message trace ID", note="no resending to a client"),
+    _part(
+        "queryMsgById",
+        "message get ID",
+        "message trace ID",
+        note=sentence("cli-no-resending-to-client", "no resending to a client"),
+    ),
     _whole("queryMsgByKey", "message find -t TOPIC --key KEY"),
     _part(
-        "queryMsgByUniqueKey", "message get ID -t TOPIC", "message trace ID -t TOPIC", note="no resending to a client"
+        "queryMsgByUniqueKey",
+        "message get ID -t TOPIC",
+        "message trace ID -t TOPIC",
+        note=sentence("cli-no-resending-to-client", "no resending to a client"),
     ),
     _whole("queryMsgByOffset", "message peek -t TOPIC --queue N --broker NAME --offset N"),
     _whole("queryMsgTraceById", "message trace ID"),
-    _whole("printMsg", "message peek -t TOPIC", note="creates no consumer group and no retry topic to do so"),
+    _whole(
+        "printMsg",
+        "message peek -t TOPIC",
+        note=sentence("cli-creates-consumer-group-retry", "creates no consumer group and no retry topic to do so"),
+    ),
     _whole("printMsgByQueue", "message peek -t TOPIC --queue N --broker NAME"),
     _whole("sendMessage", "message send -t TOPIC --body TEXT"),
     _whole("consumeMessage", "message consume -t TOPIC", "message tail -t TOPIC"),
@@ -135,15 +185,23 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("dumpCompactionLog", CommandCoverage.NONE, "compaction logs are not read yet"),
     # brokers, clusters, counters
     _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
-    _whole("updateBrokerConfig", "broker set NAME=VALUE", note="refuses properties that a broker would forget"),
+    _whole(
+        "updateBrokerConfig",
+        "broker set NAME=VALUE",
+        note=sentence("cli-refuses-properties-broker-would", "refuses properties that a broker would forget"),
+    ),
     _whole("getBrokerConfig", "broker config BROKER"),
-    _whole("brokerConsumeStats", "group lag", note="every group of every broker, by count and by time"),
+    _whole(
+        "brokerConsumeStats",
+        "group lag",
+        note=sentence("cli-every-group-every-broker", "every group of every broker, by count and by time"),
+    ),
     _whole("sendMsgStatus", "message probe --broker NAME"),
     _none("cleanExpiredCQ", _CLEANING),
     _none("deleteExpiredCommitLog", _CLEANING),
     _none("cleanUnusedTopic", _CLEANING),
     _whole("clusterList", "broker list", "cluster list"),
-    _whole("clusterRT", "message probe", note="one round; a scheduler repeats it"),
+    _whole("clusterRT", "message probe", note=sentence("cli-one-round", "one round; a scheduler repeats it")),
     _whole("statsAll", "topic traffic", "group lag"),
     _whole("queryCq", "topic entries -t TOPIC -q N"),
     _whole("producer", "producer list --all"),
@@ -187,9 +245,21 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("electMaster", CommandCoverage.NONE, _REPLICAS),
     _only_5("cleanBrokerMetadata", CommandCoverage.NONE, _REPLICAS),
     # exports
-    _whole("exportMetadata", "cluster export -o yaml", note="`cluster apply` makes another cluster have them"),
-    _part("exportConfigs", "broker config -o json", note="every key instead of a chosen few"),
-    _part("exportMetrics", "broker stats -o json", note="raw counters; rates come from `doctor --window`"),
+    _whole(
+        "exportMetadata",
+        "cluster export -o yaml",
+        note=sentence("cli-cluster-apply-makes-another", "`cluster apply` makes another cluster have them"),
+    ),
+    _part(
+        "exportConfigs",
+        "broker config -o json",
+        note=sentence("cli-every-key-instead-chosen", "every key instead of a chosen few"),
+    ),
+    _part(
+        "exportMetrics",
+        "broker stats -o json",
+        note=sentence("cli-raw-counters-rates-come", "raw counters; rates come from `doctor --window`"),
+    ),
     _only_5(
         "exportMetadataInRocksDB",
         CommandCoverage.NONE,

@@ -154,8 +154,14 @@ def _secret_option(error: typer.TyperException) -> _Failure | None:
     return _Failure(
         ExitCode.USAGE,
         sentence("cli-no-option", "{option} is no option: no option takes a secret", option=option),
-        "process lists and shell histories show options, so what was typed is known there now",
-        "use --acl-file FILE (mode 600), --keyring of a profile, or MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY",
+        sentence(
+            "cli-secret-known-there",
+            "process lists and shell histories show options, so what was typed is known there now",
+        ),
+        sentence(
+            "cli-secret-use-file",
+            "use --acl-file FILE (mode 600), --keyring of a profile, or MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY",
+        ),
     )
 
 
@@ -168,5 +174,8 @@ def _usage_remedy(error: typer.TyperException) -> str:
     context, missing = getattr(error, "ctx", None), getattr(error, "param", None)
     # What is missing is an option with a value: to type it is the next thing to do, not to read about it.
     if missing is not None and "Missing" in type(error).__name__ and missing.param_type_name == "option":
-        return f"add {min(missing.opts, key=len)} {missing.metavar or ''}".rstrip()
-    return f"{context.command_path} --help" if context is not None else "mqctl --help"
+        option = f"{min(missing.opts, key=len)} {missing.metavar or ''}".rstrip()
+        return sentence("cli-add-missing-option", "add {option}", option=option)
+    from mqctl.model.command_line import shell_words
+
+    return shell_words([*(context.command_path if context is not None else "mqctl").split(), "--help"])

@@ -33,8 +33,8 @@ def _place(variable: str, usual: str) -> Path:
     try:
         path: Path = getattr(platformdirs, usual)("mqctl", appauthor=False)
     except (KeyError, RuntimeError) as error:
-        reason = "neither HOME nor the user's entry names a home directory"
-        problem = "there is no place for mqctl's own files"
+        reason = sentence("cli-no-home-directory", "neither HOME nor the user's entry names a home directory")
+        problem = sentence("cli-no-place-for-files", "there is no place for mqctl's own files")
         raise ConfigurationError(
             problem, reason=reason, remedy=sentence("cli-set", "set {variable}", variable=variable)
         ) from error

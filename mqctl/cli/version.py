@@ -31,7 +31,7 @@ def tell_version(arguments: Sequence[str]) -> None:
     if len(words) != 2 or words[0] not in ("-o", "--output") or words[1] not in known:
         raise UsageError(
             sentence("cli-version-stands-alone-format", "--version stands alone, or with -o FORMAT"),
-            remedy=f"mqctl --version -o {'|'.join(known)}",
+            remedy=sentence("cli-version-format", "mqctl --version -o {formats}", formats="|".join(known)),
         )
     emit(version_document(), Output(words[1]))
 

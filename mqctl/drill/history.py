@@ -203,7 +203,7 @@ class HistoryFile:
             newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
             raise BadInputError(
                 sentence("drill-not-history-reads", "{path} is not a history that this mqctl reads", path=self.path),
-                reason=newer or "it does not begin as one",
+                reason=newer or sentence("drill-file-begins-otherwise", "it does not begin as one"),
                 remedy=forms.UPGRADE if newer else sentence("drill-line", "line 1: {head}", head=HEAD.decode()),
             )
 

@@ -252,7 +252,7 @@ def _as_type_of(text: str, number: int | float) -> int | float:
     match = _INTEGER.fullmatch(text)
     whole = decimal(text.lstrip("+"), low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1) if match else None
     if whole is None:
-        reason = "Java throws NumberFormatException"
+        reason = sentence("java-throws-number-format", "Java throws NumberFormatException")
         raise EvaluationError(
             sentence(
                 "filter-no-whole-number", "cannot read {text!r} as a whole number of {bits} bits", text=text, bits=bits

@@ -10,6 +10,7 @@ from mqctl.client.message.received import Consumed
 from mqctl.errors import ConfigurationError
 from mqctl.local.behaviours import Handle
 from mqctl.local.scenario import ConsumerDeclared
+from mqctl.model.command_line import command_line
 from mqctl.text import sentence
 
 _LIBRARY = "rocketmq"
@@ -24,7 +25,7 @@ def check_library() -> None:
         raise ConfigurationError(
             sentence("local-could-not-start-grpc", "could not start a gRPC consumer"),
             reason=sentence("local-rocketmq-python-client-not", "rocketmq-python-client is not installed"),
-            remedy="pip install 'mqctl[grpc]' rocketmq-python-client",
+            remedy=command_line("pip install 'mqctl[grpc]' rocketmq-python-client"),
         )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.faults import AnswerFault, Fault, KillConsumer, LoseNameServer, ResizeTopic, StartNameServer
 from mqctl.local.scenario import Scenario
+from mqctl.model.command_line import command_line
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
 from mqctl.text import composed, literal, sentence
@@ -36,7 +37,8 @@ def load_scenario(name: str) -> Scenario:
             return read_scenario(path.stem, read_named(path), str(path))
         except FileNotFoundError as error:
             raise NotFoundError(
-                sentence("no-file", "there is no file {file}", file=path), remedy="mqctl local scenario list"
+                sentence("no-file", "there is no file {file}", file=path),
+                remedy=command_line("mqctl local scenario list"),
             ) from error
         except OSError as error:
             raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error

@@ -20,7 +20,7 @@ from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_
 from mqctl.model.command_line import command_line
 from mqctl.model.names_alike import meant
 from mqctl.store.own_files import make_directory, new_stream
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 READY_SECONDS = 30
 STOP_SECONDS = 20
@@ -207,7 +207,7 @@ class Supervisor:
             if state is None:
                 raise NotFoundError(
                     sentence("no-local-cluster", "there is no local cluster {name}", name=name),
-                    remedy="mqctl local up; mqctl local status",
+                    remedy=joined("; ", map(command_line, ("mqctl local up", "mqctl local status"))),
                 )
             if state.alive:
                 _end(state.ready.pid)
@@ -238,7 +238,7 @@ class Supervisor:
             if state is None:
                 raise NotFoundError(
                     sentence("no-local-cluster", "there is no local cluster {name}", name=name),
-                    remedy="mqctl local up; mqctl local status",
+                    remedy=joined("; ", map(command_line, ("mqctl local up", "mqctl local status"))),
                 )
             one = next((item for item in state.ready.brokers if item.name == broker), None)
             if one is None:
@@ -261,7 +261,7 @@ class Supervisor:
                     reason=sentence("local-started-no-control", "it was started with --no-control")
                     if state.alive
                     else sentence("local-process-ended", "its process has ended"),
-                    remedy=f"{down}; {up}",
+                    remedy=joined("; ", (down, up)),
                 )
             if one.listens != wanted:
                 control(state.ready.control, verb, name=broker)
@@ -301,7 +301,7 @@ class Supervisor:
             self._directory / f"{name}.lock",
             f"work on the local cluster {name}",
             wait_s=self._wait_s,
-            remedy="wait for it, then look at mqctl local status",
+            remedy=sentence("local-wait-then-status", "wait for it, then look at mqctl local status"),
             say=self._told,
         )
         with ExitStack() as stack:
@@ -337,7 +337,7 @@ def _not_started(name: str, process: subprocess.Popen[bytes], log: Path) -> Mqct
     kind = UsageError if code in _USAGE_CODES else StorageError
     return kind(
         sentence("local-cluster-did-not", "the local cluster {name} did not start", name=name),
-        reason=_tail(log) or f"its process ended with {code}",
+        reason=_tail(log) or sentence("local-process-ended-with", "its process ended with {code}", code=code),
         remedy=sentence("local-see", "see {log}", log=log),
     )
 

@@ -166,7 +166,7 @@ def decide_access(
         address: where the request comes from, without port.
     """
     if user.status == DISABLE:
-        return Decision(allowed=False, reason=f"User:{user.name} is disabled.")
+        return Decision(allowed=False, reason=_disabled(user))
     if user.kind == SUPER:
         return Decision(allowed=True)
     for policy in (CUSTOM, DEFAULT):
@@ -174,10 +174,14 @@ def decide_access(
         if fitting:
             best = ranked(fitting)[0]
             against = tuple(item for item in fitting if item.decision != best.decision)
-            said = "" if best.decision == ALLOW else "the decision is deny."
-            reason = said and _refusal(user, resource, address, said)
-            return Decision(allowed=not said, reason=reason, entry=best, against=against)
+            allowed = best.decision == ALLOW
+            reason = "" if allowed else _refusal(user, resource, address, "the decision is deny.")
+            return Decision(allowed=allowed, reason=reason, entry=best, against=against)
     return Decision(allowed=False, reason=_refusal(user, resource, address, "no matched policies."))
+
+
+def _disabled(user: AccessUser) -> str:
+    return f"User:{user.name} is disabled."  # a broker's words, as below
 
 
 def _refusal(user: AccessUser, resource: str, address: str, why: str) -> str:

@@ -22,7 +22,7 @@ from mqctl.errors import (
 )
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
-from mqctl.text import CommandLine, Text, argv_of, key_of, restored, sentence, values_of
+from mqctl.text import CommandLine, Text, argv_of, joined, key_of, restored, sentence, values_of
 
 
 class Part(StrEnum):
@@ -266,9 +266,8 @@ class Gap:
             remedy: what to do, unless the gap itself tells: who lacks a permission waits in vain.
             so_far: what is said before the remedy.
         """
-        lead = f"{so_far}; " if so_far else ""
         helps = self.remedy if self.remedy and self.cause in _WITH_REMEDY else remedy
-        return _ERRORS[self.cause](problem, reason=self.reason, remedy=lead + helps)
+        return _ERRORS[self.cause](problem, reason=self.reason, remedy=joined("; ", filter(None, (so_far, helps))))
 
     def at(self, broker: str | None) -> Gap:
         """Returns the gap with the name of its broker."""

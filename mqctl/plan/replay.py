@@ -9,6 +9,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.filter.sql import compile_sql
 from mqctl.filter.sql_nodes import EvaluationError
 from mqctl.filter.tags import parse_tags
+from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import (
     DELAY,
@@ -206,7 +207,7 @@ def target_queue(source: MessageQueue, targets: Sequence[MessageQueue]) -> Messa
     if not targets:
         raise NotFoundError(
             sentence("replay-topic-no-queue-written", "the topic has no queue that can be written"),
-            remedy="mqctl topic route",
+            remedy=command_line("mqctl topic route"),
         )
     same = [queue for queue in targets if queue.broker_name == source.broker_name]
     among = sorted(same or targets)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from mqctl.model.access import CUSTOM, DEFAULT, ENABLE, NORMAL, AccessEntry, AccessUser
 from mqctl.protocol.body import Body, BodyError
 from mqctl.protocol.fastjson import FastjsonError, loads
+from mqctl.text import sentence
 
 SUBJECT_PREFIX = "User:"
 
@@ -97,7 +98,10 @@ def _listed(data: bytes) -> Iterable[object]:
     try:
         value = loads(data) if data else []
     except FastjsonError as error:
-        raise BodyError("A body cannot be read", reason=str(error)) from error
+        raise BodyError(sentence("wire-body-read", "A body cannot be read"), reason=str(error)) from error
     if not isinstance(value, list):
-        raise BodyError("A body cannot be read", reason="a list is expected")
+        raise BodyError(
+            sentence("wire-body-read", "A body cannot be read"),
+            reason=sentence("wire-list-expected", "a list is expected"),
+        )
     return value

@@ -8,6 +8,7 @@ from typing import Self
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.body import EMPTY, Body, BodyError
 from mqctl.protocol.declared import field
+from mqctl.text import sentence
 
 MOST_MEMBERS = 10_000
 """Members of a group that are read, far beyond what anybody runs; RocketMQ has no limit of its own."""
@@ -78,8 +79,13 @@ class LockedQueues(Body):
 
 def _check_members(count: int) -> None:
     if count > MOST_MEMBERS:
-        reason = f"it names {count:,} members, at most {MOST_MEMBERS:,} are read"
-        raise BodyError("The members of a group cannot be read", reason=reason)
+        reason = sentence(
+            "wire-names-members-most-read",
+            "it names {count:,} members, at most {most_members:,} are read",
+            count=count,
+            most_members=MOST_MEMBERS,
+        )
+        raise BodyError(sentence("wire-members-group-read", "The members of a group cannot be read"), reason=reason)
 
 
 class ConsumerIds(Body):

@@ -10,6 +10,7 @@ from mqctl.model.config import MOST_QUEUES, DataVersion, SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.body import EMPTY, Body, BodyError, QueueId
 from mqctl.protocol.declared import field
+from mqctl.text import sentence
 
 MOST_BROKERS = 2_000
 """Broker names of a cluster that are read, far beyond what anybody runs; RocketMQ has no limit of its own."""
@@ -32,8 +33,15 @@ class QueueData(Body):
         queues = super().from_json(value)
         for name, count in (("readQueueNums", queues.read_queue_nums), ("writeQueueNums", queues.write_queue_nums)):
             if not 0 <= count <= MOST_QUEUES:
-                reason = f"{name} of {queues.broker_name[:200]} is {count}, at most {MOST_QUEUES:,} are read"
-                raise BodyError("A route cannot be read", reason=reason)
+                reason = sentence(
+                    "wire-queues-of-broker",
+                    "{name} of {broker_name} is {count}, at most {most_queues:,} are read",
+                    name=name,
+                    broker_name=queues.broker_name[:200],
+                    count=count,
+                    most_queues=MOST_QUEUES,
+                )
+                raise BodyError(sentence("wire-route-read", "A route cannot be read"), reason=reason)
         return queues
 
 
@@ -62,8 +70,13 @@ class TopicRouteData(Body):
         route = super().from_json(value)
         count = sum(max(item.read_queue_nums, item.write_queue_nums) for item in route.queue_datas)
         if count > MOST_QUEUES_OF_A_ROUTE:
-            reason = f"it has {count:,} queues, at most {MOST_QUEUES_OF_A_ROUTE:,} are read"
-            raise BodyError("A route cannot be read", reason=reason)
+            reason = sentence(
+                "wire-queues-most-read",
+                "it has {count:,} queues, at most {most_queues_of_a_route:,} are read",
+                count=count,
+                most_queues_of_a_route=MOST_QUEUES_OF_A_ROUTE,
+            )
+            raise BodyError(sentence("wire-route-read", "A route cannot be read"), reason=reason)
         return route
 
 
@@ -79,8 +92,13 @@ class ClusterInfo(Body):
         info = super().from_json(value)
         count = len(info.broker_addr_table)
         if count > MOST_BROKERS:
-            reason = f"it names {count:,} brokers, at most {MOST_BROKERS:,} are read"
-            raise BodyError("ClusterInfo cannot be read", reason=reason)
+            reason = sentence(
+                "wire-names-brokers-most-read",
+                "it names {count:,} brokers, at most {most_brokers:,} are read",
+                count=count,
+                most_brokers=MOST_BROKERS,
+            )
+            raise BodyError(sentence("wire-clusterinfo-read", "ClusterInfo cannot be read"), reason=reason)
         return info
 
 

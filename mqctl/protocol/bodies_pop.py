@@ -18,6 +18,7 @@ from mqctl.protocol.body import EMPTY, Body, BodyError, QueueId
 from mqctl.protocol.declared import field
 from mqctl.protocol.fastjson import json_string
 from mqctl.protocol.receipts import numbers_text
+from mqctl.text import sentence
 
 POP, PULL = "POP", "PULL"
 CK_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
@@ -142,7 +143,10 @@ def _bit_set(value: object, size: int) -> bytes:
             return bytes([number & 0xFF for number in value[:size]])
     except (Base64Error, TypeError, ValueError):
         pass
-    raise BodyError("A batch of acknowledgements cannot be read", reason=f"{str(value)[:60]!r} is no bit set")
+    raise BodyError(
+        sentence("wire-batch-acknowledgements-read", "A batch of acknowledgements cannot be read"),
+        reason=sentence("wire-no-bit-set", "{value!r} is no bit set", value=str(value)[:60]),
+    )
 
 
 def bit_set(numbers: Iterable[int]) -> str:

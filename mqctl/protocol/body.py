@@ -18,6 +18,7 @@ from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.declared import Declared
 from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, json_string, loads, queue_key
+from mqctl.text import sentence
 
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
 Reader = Callable[[object], Any]
@@ -33,7 +34,12 @@ class BodyError(BadInputError):
 def _wrong(expected: str, value: object) -> BodyError:
     # References make a value of a few bytes as large as memory: of what is nested only the beginning is written.
     shown = reprlib.repr(value) if isinstance(value, dict | list) else str(value)
-    return BodyError("A body cannot be read", reason=f"{expected} is expected, not {shown[:60]!r}")
+    return BodyError(
+        sentence("wire-body-read", "A body cannot be read"),
+        reason=sentence(
+            "wire-other-expected", "{expected} is expected, not {shown!r}", expected=expected, shown=shown[:60]
+        ),
+    )
 
 
 class Body(Declared):
@@ -61,7 +67,7 @@ class Body(Declared):
         try:
             value = loads(data)
         except FastjsonError as error:
-            raise BodyError("A body cannot be read", reason=str(error)) from error
+            raise BodyError(sentence("wire-body-read", "A body cannot be read"), reason=str(error)) from error
         return cls.from_json(value)
 
     @classmethod
@@ -78,7 +84,10 @@ class Body(Declared):
             item.wire for item in cls.fields() if item.required and item.name not in values
         ]
         if missing:
-            raise BodyError(f"{cls.__name__} cannot be read", reason=f"{', '.join(missing)} missing")
+            raise BodyError(
+                sentence("wire-could-not-read", "{name} cannot be read", name=cls.__name__),
+                reason=sentence("wire-names-missing", "{names} missing", names=", ".join(missing)),
+            )
         return cls._complete(values)
 
     def to_json(self, *, is_v5: bool = False) -> dict[str, object]:
@@ -297,11 +306,21 @@ def read_topic_config(value: object) -> TopicConfig:
     item = _fields(value, "a topic's settings")
     known = {name: read(item[wire]) for name, wire, read in _TOPIC_FIELDS if item.get(wire) is not None}
     if "name" not in known:
-        raise BodyError("A topic's settings cannot be read", reason="topicName is missing")
+        raise BodyError(
+            sentence("wire-topics-settings-read", "A topic's settings cannot be read"),
+            reason=sentence("wire-topicname-missing", "topicName is missing"),
+        )
     for name, wire in _QUEUE_COUNTS:
         if not 0 <= known.get(name, 0) <= MOST_QUEUES:
-            reason = f"{wire} of {known['name'][:200]} is {known[name]}, at most {MOST_QUEUES:,} are read"
-            raise BodyError("A topic's settings cannot be read", reason=reason)
+            reason = sentence(
+                "wire-queues-of-topic",
+                "{wire} of {topic} is {count}, at most {most_queues:,} are read",
+                wire=wire,
+                topic=known["name"][:200],
+                count=known[name],
+                most_queues=MOST_QUEUES,
+            )
+            raise BodyError(sentence("wire-topics-settings-read", "A topic's settings cannot be read"), reason=reason)
     return TopicConfig(**known, attributes=_texts(item.get("attributes")))
 
 
@@ -316,7 +335,10 @@ def read_group_config(value: object) -> SubscriptionGroupConfig:
     item = _fields(value, "a group's settings")
     known = {name: read(item[wire]) for name, wire, read, _ in _GROUP_FIELDS if item.get(wire) is not None}
     if "name" not in known:
-        raise BodyError("A group's settings cannot be read", reason="groupName is missing")
+        raise BodyError(
+            sentence("wire-groups-settings-read", "A group's settings cannot be read"),
+            reason=sentence("wire-groupname-missing", "groupName is missing"),
+        )
     policy = item.get("groupRetryPolicy")
     policy = policy if isinstance(policy, dict) else {}
     customized = policy.get("customizedRetryPolicy")

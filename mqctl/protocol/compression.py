@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from mqctl.errors import BadInputError
 from mqctl.model.message import SYSFLAG_COMPRESSED, SYSFLAG_COMPRESSION_MASK
+from mqctl.text import sentence
 
 DEFAULT_LEVEL = 5
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -61,17 +62,23 @@ def decompress(body: bytes, sys_flag: int, *, max_bytes: int = MAX_BODY_BYTES) -
         return _unlz4(body, max_bytes)
     if kind == Compression.ZSTD:
         return _unzstd(body, max_bytes)
-    raise CompressionError("A body cannot be decompressed", reason=f"compression type 0x{kind:x} is unknown")
+    raise CompressionError(
+        sentence("wire-body-decompressed", "A body cannot be decompressed"),
+        reason=sentence("wire-compression-type-unknown", "compression type {kind} is unknown", kind=hex(kind)),
+    )
 
 
 def _too_large(max_bytes: int) -> CompressionError:
-    error = CompressionError("A body cannot be decompressed", reason=f"it is larger than {max_bytes} bytes")
+    error = CompressionError(
+        sentence("wire-body-decompressed", "A body cannot be decompressed"),
+        reason=sentence("wire-larger-bytes", "it is larger than {max_bytes} bytes", max_bytes=max_bytes),
+    )
     error.is_too_large = True
     return error
 
 
 def _broken(reason: str) -> CompressionError:
-    return CompressionError("A body cannot be decompressed", reason=reason)
+    return CompressionError(sentence("wire-body-decompressed", "A body cannot be decompressed"), reason=reason)
 
 
 class _Pieces:

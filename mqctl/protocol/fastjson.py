@@ -111,7 +111,8 @@ def loads(text: str | bytes | bytearray | memoryview) -> object:
             value = resolve_references(value)
     except RecursionError:
         raise FastjsonError(
-            "JSON text cannot be read", reason=sentence("nested-too-deeply", "it is nested too deeply")
+            sentence("wire-json-text-read", "JSON text cannot be read"),
+            reason=sentence("nested-too-deeply", "it is nested too deeply"),
         ) from None
     return value
 
@@ -192,7 +193,8 @@ def dumps(value: object, *, pretty: bool = False, browser_compatible: bool = Fal
         writer.write(value, 0)
     except RecursionError:
         raise FastjsonError(
-            "The value cannot be written as JSON", reason=sentence("nested-too-deeply", "it is nested too deeply")
+            sentence("wire-value-written-json", "The value cannot be written as JSON"),
+            reason=sentence("nested-too-deeply", "it is nested too deeply"),
         ) from None
     return "".join(writer.out)
 
@@ -229,7 +231,8 @@ class _Writer:
             self._write_map(value.items, indent)
         else:
             raise FastjsonError(
-                "The value cannot be written as JSON", reason=f"{type(value).__name__} has no JSON form"
+                sentence("wire-value-written-json", "The value cannot be written as JSON"),
+                reason=sentence("wire-no-json-form", "{kind} has no JSON form", kind=type(value).__name__),
             )
 
     def _write_map(self, pairs: Iterable[tuple[object, object]], indent: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqctl.errors import BadInputError
+from mqctl.text import sentence
 
 MAX_DEPTH = 256
 
@@ -28,7 +29,12 @@ class FastjsonError(BadInputError, ValueError):
     def at(cls, text: str, position: int, reason: str) -> FastjsonError:
         line = text.count("\n", 0, position) + 1
         column = position - text.rfind("\n", 0, position)
-        problem = f"JSON text cannot be read at line {line}, column {column}"
+        problem = sentence(
+            "wire-json-at-line",
+            "JSON text cannot be read at line {line}, column {column}",
+            line=line,
+            column=column,
+        )
         return cls(problem, reason=reason, position=position, line=line, column=column)
 
 

@@ -17,6 +17,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.protocol.codes import V4_9_8, Language
 from mqctl.protocol.fastjson import FastjsonError, dumps, json_string, loads
+from mqctl.text import sentence
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 FLAG_RESPONSE = 1
@@ -221,20 +222,42 @@ class FrameDecoder:
     def _check_lengths(self, buffer: bytes, start: int, end: int) -> None:
         total = end - start - 4
         if total < 4:
-            raise FrameError("A frame cannot be read", reason=f"its length field says {total}")
+            raise FrameError(
+                sentence("wire-frame-read", "A frame cannot be read"),
+                reason=sentence("wire-frame-length-field", "its length field says {total}", total=total),
+            )
         if total + 4 > self._max_bytes:
             word = _INT.pack(total)
             if word.isalpha() and word.isascii():
                 named = "HTTP: no RocketMQ port" if word == b"HTTP" else "no frame of RocketMQ's"
-                raise FrameError("A frame cannot be read", reason=f"it begins with {word.decode()!r}, which is {named}")
+                raise FrameError(
+                    sentence("wire-frame-read", "A frame cannot be read"),
+                    reason=sentence(
+                        "wire-frame-begins",
+                        "it begins with {word!r}, which is {named}",
+                        word=word.decode(),
+                        named=named,
+                    ),
+                )
             raise FrameError(
-                "A frame cannot be read", reason=f"{total + 4} bytes are more than the limit of {self._max_bytes}"
+                sentence("wire-frame-read", "A frame cannot be read"),
+                reason=sentence(
+                    "wire-frame-over-limit",
+                    "{total} bytes are more than the limit of {max_bytes}",
+                    total=total + 4,
+                    max_bytes=self._max_bytes,
+                ),
             )
         header_bytes = int.from_bytes(buffer[start + 5 : start + 8], "big")
         if header_bytes > self._max_header_bytes:
             raise FrameError(
-                "A frame cannot be read",
-                reason=f"{header_bytes} bytes of header are more than the limit of {self._max_header_bytes}",
+                sentence("wire-frame-read", "A frame cannot be read"),
+                reason=sentence(
+                    "wire-header-over-limit",
+                    "{header_bytes} bytes of header are more than the limit of {max_header_bytes}",
+                    header_bytes=header_bytes,
+                    max_header_bytes=self._max_header_bytes,
+                ),
             )
 
 
@@ -245,13 +268,22 @@ def decode(frame: bytes) -> RemotingCommand:
         FrameError: the bytes are no frame.
     """
     if len(frame) < 8:
-        raise FrameError("A frame cannot be read", reason=f"{len(frame)} bytes are too few")
+        raise FrameError(
+            sentence("wire-frame-read", "A frame cannot be read"),
+            reason=sentence("wire-bytes-too-few", "{frame_count} bytes are too few", frame_count=len(frame)),
+        )
     total, mark = _PREFIX.unpack_from(frame)
     kind, header_end = mark >> 24, 8 + (mark & _HEADER_MASK)
     if total + 4 != len(frame) or header_end > len(frame):
         raise FrameError(
-            "A frame cannot be read",
-            reason=f"lengths disagree: frame {total}, header {header_end - 8}, present {len(frame) - 4}",
+            sentence("wire-frame-read", "A frame cannot be read"),
+            reason=sentence(
+                "wire-lengths-disagree-frame-header",
+                "lengths disagree: frame {total}, header {header_end}, present {frame_count}",
+                total=total,
+                header_end=header_end - 8,
+                frame_count=len(frame) - 4,
+            ),
         )
     header, body = frame[8:header_end], frame[header_end:]
     try:
@@ -260,10 +292,16 @@ def decode(frame: bytes) -> RemotingCommand:
         if kind == SerializeType.ROCKETMQ:
             return _decode_binary(header, body)
     except FastjsonError as error:  # also of what can be read just so, nested too deeply to be written again
-        raise FrameError("A header cannot be read", reason=str(error)) from None
+        raise FrameError(sentence("wire-header-read", "A header cannot be read"), reason=str(error)) from None
     except StructError:
-        raise FrameError("A binary header cannot be read", reason="it ends too early") from None
-    raise FrameError("A frame cannot be read", reason=f"serialize type {kind} is unknown")
+        raise FrameError(
+            sentence("wire-binary-header-read", "A binary header cannot be read"),
+            reason=sentence("wire-ends-too-early", "it ends too early"),
+        ) from None
+    raise FrameError(
+        sentence("wire-frame-read", "A frame cannot be read"),
+        reason=sentence("wire-serialize-type-unknown", "serialize type {kind} is unknown", kind=kind),
+    )
 
 
 def encode(command: RemotingCommand) -> bytes:
@@ -276,12 +314,22 @@ def encode(command: RemotingCommand) -> bytes:
         try:
             header = _encode_binary(command)
         except StructError as error:
-            raise FrameError("A command does not fit the binary header", reason=str(error)) from None
+            raise FrameError(
+                sentence("wire-command-too-large", "A command does not fit the binary header"), reason=str(error)
+            ) from None
     else:
         header = _encode_json(command)
     total = 4 + len(header) + len(command.body)
     if total + 4 > MAX_FRAME_BYTES:
-        raise FrameError("A frame is too long to send", reason=f"{total + 4} bytes, peers accept {MAX_FRAME_BYTES}")
+        raise FrameError(
+            sentence("wire-frame-too-long-send", "A frame is too long to send"),
+            reason=sentence(
+                "wire-bytes-peers-accept",
+                "{total} bytes, peers accept {max_frame_bytes}",
+                total=total + 4,
+                max_frame_bytes=MAX_FRAME_BYTES,
+            ),
+        )
     return b"".join((_PREFIX.pack(total, command.serialize_type << 24 | len(header)), header, command.body))
 
 
@@ -291,7 +339,10 @@ def encode(command: RemotingCommand) -> bytes:
 def _decode_json(header: bytes, body: bytes) -> RemotingCommand:
     fields = loads(header)
     if not isinstance(fields, dict):
-        raise FrameError("A header cannot be read", reason="it is no JSON object")
+        raise FrameError(
+            sentence("wire-header-read", "A header cannot be read"),
+            reason=sentence("wire-no-json-object", "it is no JSON object"),
+        )
     get = fields.get
     language = get("language")
     remark = get("remark")
@@ -313,7 +364,10 @@ def _integer(value: object) -> int:
     elif value is None or isinstance(value, float):
         value = int(value or 0) if value is None or isfinite(value) else None
     if type(value) is not int or not -0x80000000 <= value <= MOST_INT32:
-        raise FrameError("A header cannot be read", reason="a field that must be an integer is none")
+        raise FrameError(
+            sentence("wire-header-read", "A header cannot be read"),
+            reason=sentence("wire-field-no-integer", "a field that must be an integer is none"),
+        )
     return value
 
 
@@ -325,7 +379,10 @@ def _ext_fields(value: object) -> dict[str, str] | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise FrameError("A header cannot be read", reason="extFields is no JSON object")
+        raise FrameError(
+            sentence("wire-header-read", "A header cannot be read"),
+            reason=sentence("wire-extfields-no-object", "extFields is no JSON object"),
+        )
     for key, text in value.items():
         if not (isinstance(text, str) and isinstance(key, str)):
             return {_text(name): _text(item) for name, item in value.items() if item is not None}
@@ -356,7 +413,12 @@ def _decode_binary(header: bytes, body: bytes) -> RemotingCommand:
     ext_bytes = _INT.unpack_from(header, position)[0]
     area, end = _slice(header, position + 4, ext_bytes)
     if end != len(header):
-        raise FrameError("A binary header cannot be read", reason=f"{len(header) - end} bytes are left over")
+        raise FrameError(
+            sentence("wire-binary-header-read", "A binary header cannot be read"),
+            reason=sentence(
+                "wire-bytes-left-over", "{header_count} bytes are left over", header_count=len(header) - end
+            ),
+        )
     return RemotingCommand(
         code=code,
         opaque=opaque,
@@ -373,7 +435,10 @@ def _decode_binary(header: bytes, body: bytes) -> RemotingCommand:
 def _slice(data: bytes, start: int, size: int) -> tuple[bytes, int]:
     end = start + size
     if size < 0 or end > len(data):
-        raise FrameError("A binary header cannot be read", reason=f"a length field says {size}")
+        raise FrameError(
+            sentence("wire-binary-header-read", "A binary header cannot be read"),
+            reason=sentence("wire-header-length-field", "a length field says {size}", size=size),
+        )
     return data[start:end], end
 
 

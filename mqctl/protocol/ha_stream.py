@@ -12,6 +12,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from mqctl.errors import BadInputError
+from mqctl.text import sentence
 
 _REPORT = Struct(">q")
 _HEAD = Struct(">qi")
@@ -79,8 +80,14 @@ class BlockReader:
             offset, size = _HEAD.unpack_from(self._data)
             if offset < 0 or not 0 <= size <= MOST_BLOCK_BYTES:
                 raise HaStreamError(
-                    "a block of the replication stream cannot be read",
-                    reason=f"it says {size} bytes at offset {offset}, at most {MOST_BLOCK_BYTES} bytes are taken",
+                    sentence("wire-block-replication-stream-read", "a block of the replication stream cannot be read"),
+                    reason=sentence(
+                        "wire-replication-block-size",
+                        "it says {size} bytes at offset {offset}, at most {most_block_bytes} bytes are taken",
+                        size=size,
+                        offset=offset,
+                        most_block_bytes=MOST_BLOCK_BYTES,
+                    ),
                 )
             end = _HEAD.size + size
             if len(self._data) < end:

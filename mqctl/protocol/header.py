@@ -100,8 +100,8 @@ class ExtHeader(Declared):
             pass
         if cls._fast:
             raise HeaderFieldError(
-                f"{cls.__name__} cannot be read",
-                reason=f"{item.wire} is {quoted(text)}",
+                sentence("wire-could-not-read", "{name} cannot be read", name=cls.__name__),
+                reason=sentence("wire-field-value", "{wire} is {text}", wire=item.wire, text=quoted(text)),
                 remark=f'java.lang.NumberFormatException: For input string: "{text}"',
             )
         return None
@@ -112,8 +112,10 @@ class ExtHeader(Declared):
         unboxing = _UNBOXING.get(item.kind)
         cause = f'Cannot invoke "java.lang.{unboxing}()" because ' if unboxing else ""
         return HeaderFieldError(
-            f"{cls.__name__} cannot be read",
-            reason=f"{item.wire} is missing" if text is None else f"{item.wire} is {quoted(text)}",
+            sentence("wire-could-not-read", "{name} cannot be read", name=cls.__name__),
+            reason=sentence("wire-field-missing", "{wire} is missing", wire=item.wire)
+            if text is None
+            else sentence("wire-field-value", "{wire} is {text}", wire=item.wire, text=quoted(text)),
             remark=f'java.lang.NullPointerException: {cause}the return value of "{getter}" is null',
         )
 
@@ -212,7 +214,7 @@ class Request(ExtHeader):
                 wrong = f"{value} does not fit into {item.kind[3:]} bits" if out else ""
             if wrong:
                 raise HeaderValueError(
-                    f"{type(self).__name__} cannot be sent",
+                    sentence("wire-could-not-send", "{name} cannot be sent", name=type(self).__name__),
                     reason=f"{item.wire}: {wrong}",
                     remedy=sentence("nothing-sent", "nothing was sent"),
                 )

@@ -8,6 +8,7 @@ from struct import error as StructError
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.message_record import RecordError
+from mqctl.text import sentence
 
 _HEAD = Struct(">iiiii")
 _SHORT = Struct(">h")
@@ -36,7 +37,10 @@ def encode_batch(elements: Iterable[BatchElement]) -> bytes:
         try:
             tail = _SHORT.pack(len(properties))
         except StructError:
-            raise RecordError("A batch cannot be written", reason="properties of a message are too long") from None
+            raise RecordError(
+                sentence("wire-batch-written", "A batch cannot be written"),
+                reason=sentence("wire-properties-message-too-long", "properties of a message are too long"),
+            ) from None
         parts += (_HEAD.pack(size, 0, 0, element.flag, len(element.body)), element.body, tail, properties)
     return b"".join(parts)
 
@@ -57,10 +61,20 @@ def decode_batch(data: bytes) -> list[BatchElement]:
             properties_at = body_at + body_size + 2
             end = properties_at + properties_size
             if body_size < 0 or properties_size < 0 or end > len(data) or size != end - position:
-                raise RecordError("A batch cannot be read", reason=f"the lengths at byte {position} disagree")
+                raise RecordError(
+                    sentence("wire-batch-read", "A batch cannot be read"),
+                    reason=sentence(
+                        "wire-lengths-byte-disagree", "the lengths at byte {position} disagree", position=position
+                    ),
+                )
             text = str(data[properties_at:end], "utf-8", "replace")
             elements.append(BatchElement(data[body_at : body_at + body_size], text, flag))
             position = end
     except StructError:
-        raise RecordError("A batch cannot be read", reason=f"the message at byte {position} is cut off") from None
+        raise RecordError(
+            sentence("wire-batch-read", "A batch cannot be read"),
+            reason=sentence(
+                "wire-message-byte-cut-off", "the message at byte {position} is cut off", position=position
+            ),
+        ) from None
     return elements

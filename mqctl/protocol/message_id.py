@@ -11,6 +11,7 @@ from struct import Struct
 from mqctl.errors import BadInputError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.message_record import RecordError, pack_host
+from mqctl.text import sentence
 
 _OFFSET = Struct(">q")
 _UNIQUE = Struct(">HIIH")
@@ -24,13 +25,19 @@ class MessageIdError(BadInputError):
 
 def _bytes(text: str) -> bytes:
     if len(text) not in _OFFSET_ID_LENGTHS:
-        raise MessageIdError(f"{text!r} is no message id", reason="message ids have 32 or 56 hexadecimal digits")
+        raise MessageIdError(
+            sentence("wire-no-message-id", "{text!r} is no message id", text=text),
+            reason=sentence("wire-id-digits", "message ids have 32 or 56 hexadecimal digits"),
+        )
     try:
         data = bytes.fromhex(text)
     except ValueError:
         data = b""
     if 2 * len(data) != len(text):  # `fromhex` passes over blanks
-        raise MessageIdError(f"{text!r} is no message id", reason="it is not hexadecimal")
+        raise MessageIdError(
+            sentence("wire-no-message-id", "{text!r} is no message id", text=text),
+            reason=sentence("wire-id-not-hexadecimal", "it is not hexadecimal"),
+        )
     return data
 
 
@@ -82,7 +89,9 @@ class UniqueId:
         try:
             host = pack_host(f"{self.address}:0")[:-4]
         except RecordError as error:
-            raise MessageIdError("A message id cannot be written", reason=error.reason) from None
+            raise MessageIdError(
+                sentence("wire-message-id-written", "A message id cannot be written"), reason=error.reason
+            ) from None
         parts = _UNIQUE.pack(
             self.process & 0xFFFF, self.loader & 0xFFFFFFFF, self.month_ms & 0xFFFFFFFF, self.counter & 0xFFFF
         )

@@ -14,6 +14,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6, Message
 from mqctl.model.names import LONGEST_TOPIC
 from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, format_properties, parse_properties
+from mqctl.text import sentence
 
 MAGIC_V1 = 0xDAA320A7
 MAGIC_V2 = 0xDAA320AB
@@ -65,7 +66,10 @@ def decode_message(data: bytes | memoryview, position: int = 0) -> Message:
     try:
         return _decode(view, position)
     except (StructError, IndexError):
-        raise RecordError("A message record cannot be read", reason="it ends before its parts do") from None
+        raise RecordError(
+            sentence("wire-message-record-read", "A message record cannot be read"),
+            reason=sentence("wire-ends-before-parts-do", "it ends before its parts do"),
+        ) from None
 
 
 def _decode(view: memoryview, start: int) -> Message:
@@ -86,10 +90,15 @@ def _decode_usual(view: memoryview, start: int) -> Message:
     (properties_size,) = _SHORT.unpack_from(view, properties_at - 2)
     end = properties_at + properties_size
     if body_size < 0 or properties_size < 0 or end > len(view):
-        raise RecordError("A message record cannot be read", reason="a length leaves it")
+        raise RecordError(
+            sentence("wire-message-record-read", "A message record cannot be read"),
+            reason=sentence("wire-record-some-length-leaves", "a length leaves it"),
+        )
     if end - start != size:
-        reason = f"its size says {size}, its parts are {end - start}"
-        raise RecordError("A message record cannot be read", reason=reason)
+        reason = sentence(
+            "wire-record-size-parts", "its size says {size}, its parts are {parts}", size=size, parts=end - start
+        )
+        raise RecordError(sentence("wire-message-record-read", "A message record cannot be read"), reason=reason)
     return Message(
         topic=str(view[topic_at : properties_at - 2], "utf-8", "replace"),
         queue_id=queue_id,
@@ -115,7 +124,10 @@ def _decode_any(view: memoryview, start: int) -> Message:
         view, start
     )
     if magic not in _LONGEST_TOPIC:
-        raise RecordError("A message record cannot be read", reason=f"magic {magic:08X} is no message's")
+        raise RecordError(
+            sentence("wire-message-record-read", "A message record cannot be read"),
+            reason=sentence("wire-magic-no-message", "magic {magic:08X} is no message's", magic=magic),
+        )
     at = start + _HEAD.size
     born_host, at = _read_host(view, at, wide=bool(sys_flag & SYSFLAG_BORN_HOST_V6))
     (store_time,) = _TIME.unpack_from(view, at)
@@ -130,7 +142,12 @@ def _decode_any(view: memoryview, start: int) -> Message:
     (properties_size,) = _SHORT.unpack_from(view, at)
     properties, at = _part(view, at + 2, properties_size)
     if at - start != size:
-        raise RecordError("A message record cannot be read", reason=f"its size says {size}, its parts are {at - start}")
+        raise RecordError(
+            sentence("wire-message-record-read", "A message record cannot be read"),
+            reason=sentence(
+                "wire-record-size-parts", "its size says {size}, its parts are {parts}", size=size, parts=at - start
+            ),
+        )
     return Message(
         topic=str(topic, "utf-8", "replace"),
         queue_id=queue_id,
@@ -154,7 +171,10 @@ def _decode_any(view: memoryview, start: int) -> Message:
 def _part(view: memoryview, start: int, size: int) -> tuple[bytes, int]:
     end = start + size
     if size < 0 or end > len(view):
-        raise RecordError("A message record cannot be read", reason=f"a length of {size} leaves it")
+        raise RecordError(
+            sentence("wire-message-record-read", "A message record cannot be read"),
+            reason=sentence("wire-record-length-leaves", "a length of {size} leaves it", size=size),
+        )
     return bytes(view[start:end]), end
 
 
@@ -187,7 +207,10 @@ def pack_host(host: str) -> bytes:
             return _HOST_V6.pack(IPv6Address(address[1:-1]).packed, int(port))
         return _HOST_V4.pack(bytes(int(part) for part in address.split(".")), int(port))
     except (ValueError, StructError):
-        raise RecordError("A host cannot be written", reason=f"{host!r} is no ip:port") from None
+        raise RecordError(
+            sentence("wire-host-written", "A host cannot be written"),
+            reason=sentence("wire-no-host-port", "{host!r} is no ip:port", host=host),
+        ) from None
 
 
 def encode_message(
@@ -206,7 +229,10 @@ def encode_message(
         properties_text = format_properties(message.properties, trailing_separator=trailing_separator)
     topic, properties = message.topic.encode(), properties_text.encode()
     if len(topic) > _LONGEST_TOPIC[magic] or len(properties) > MAX_PROPERTIES_LENGTH:
-        raise RecordError("A message cannot be written", reason="its topic or its properties are too long")
+        raise RecordError(
+            sentence("wire-message-written", "A message cannot be written"),
+            reason=sentence("wire-topic-properties-too-long", "its topic or its properties are too long"),
+        )
     born, store = pack_host(message.born_host), pack_host(message.store_host)
     sys_flag = message.sys_flag & ~(SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6)
     sys_flag |= SYSFLAG_BORN_HOST_V6 if len(born) > 8 else 0

@@ -11,6 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from mqctl.errors import BadInputError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 _VERSION = "v1"
 _PARTS = 5
@@ -56,5 +57,8 @@ class RecallHandle:
             parts = []
         deliver_ms = decimal(parts[3]) if len(parts) == _PARTS and parts[0] == _VERSION else None
         if deliver_ms is None:
-            raise RecallHandleError(f"{text!r:.200} is no recall handle", reason="it is not what a send answered")
+            raise RecallHandleError(
+                sentence("wire-no-recall-handle", "{text!r:.200} is no recall handle", text=text),
+                reason=sentence("wire-not-of-send", "it is not what a send answered"),
+            )
         return cls(parts[1], parts[2], deliver_ms, parts[4])

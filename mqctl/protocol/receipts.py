@@ -35,7 +35,9 @@ class ReceiptError(BadInputError):
     """
 
     def __init__(self, text: str | None, remark: str) -> None:
-        super().__init__("A receipt handle cannot be read", reason=f"{text!r} is none")
+        super().__init__(
+            "A receipt handle cannot be read", reason=sentence("wire-no-receipt", "{text!r} is none", text=text)
+        )
         self.remark = remark
 
 
@@ -56,12 +58,15 @@ class Receipt:
     def parse(cls, text: str | None) -> Self:
         """Reads a handle. Raises ReceiptError."""
         if text is None:
-            cause = "java.lang.IllegalArgumentException: split extraInfo is null"
-            raise ReceiptError(text, f"{cause}, {_UTIL}.split(ExtraInfoUtil.java:35)")
+            null = _thrown(
+                "IllegalArgumentException", "split extraInfo is null", f"{_UTIL}.split(ExtraInfoUtil.java:35)"
+            )
+            raise ReceiptError(text, null)
         parts = text.split(_SEPARATOR)
         if len(parts) < _BROKER_PARTS:
-            cause = f"java.lang.IllegalArgumentException: getBrokerName fail, extraInfoStrs length {len(parts)}"
-            raise ReceiptError(text, f"{cause}, {_UTIL}.getBrokerName(ExtraInfoUtil.java:102)")
+            short = f"getBrokerName fail, extraInfoStrs length {len(parts)}"
+            frame = f"{_UTIL}.getBrokerName(ExtraInfoUtil.java:102)"
+            raise ReceiptError(text, _thrown("IllegalArgumentException", short, frame))
         revive, start, pop, invisible = [_number(text, parts[index]) for index in (3, 0, 1, 2)]
         place = [_number(text, part) for part in parts[6:8]] if len(parts) >= _ALL_PARTS else [None, None]
         return cls(
@@ -96,7 +101,12 @@ def _number(text: str, part: str) -> int:
     if digits.isascii() and digits.isdigit() and len(digits) < 20:
         return int(part)
     frame = "java.base/java.lang.NumberFormatException.forInputString(NumberFormatException.java:67)"
-    raise ReceiptError(text, f'java.lang.NumberFormatException: For input string: "{part}", {frame}')
+    raise ReceiptError(text, _thrown("NumberFormatException", f'For input string: "{part}"', frame))
+
+
+def _thrown(exception: str, message: str, frame: str) -> str:
+    """Returns what a broker answers with where its Java throws."""
+    return f"java.lang.{exception}: {message}, {frame}"
 
 
 def retry_flag(topic: str, group: str) -> str:

@@ -16,6 +16,7 @@ from mqctl.protocol import requests_admin, requests_client, requests_namesrv, re
 from mqctl.protocol.codes import request_name
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import _REQUESTS, ExtHeader, HeaderFieldError, NoFields, Request
+from mqctl.text import sentence
 
 __all__ = [
     "REQUESTS",
@@ -61,7 +62,8 @@ def read_request(command: RemotingCommand) -> Request:
     kind = _REQUESTS.get(command.code)
     if kind is None:
         raise UnknownRequestError(
-            f"Request code {command.code} is unknown", remark=f" request type {command.code} not supported"
+            sentence("wire-request-code-unknown", "Request code {code} is unknown", code=command.code),
+            remark=f" request type {command.code} not supported",
         )
     return kind.from_ext(command.ext_fields)
 

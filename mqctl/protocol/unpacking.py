@@ -6,6 +6,7 @@ from mqctl.model.message import Message
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.compression import MAX_BODY_BYTES, CompressionError, decompress
 from mqctl.protocol.message_id import OffsetId
+from mqctl.text import sentence
 
 TOTAL_BYTES = 512 * 1024 * 1024
 
@@ -34,7 +35,11 @@ class Unpacker:
         except CompressionError as error:
             reason = error.reason or error.problem
             if room < MAX_BODY_BYTES and error.is_too_large:
-                reason = f"this and the bodies before it unpack to more than {self._total_bytes} bytes"
+                reason = sentence(
+                    "wire-bodies-unpack-to-more",
+                    "this and the bodies before it unpack to more than {total_bytes} bytes",
+                    total_bytes=self._total_bytes,
+                )
             return StoredMessage(message, message_id, message.body, reason)
         self._left_bytes -= max(0, len(body) - packed_bytes)
         return StoredMessage(message, message_id, body)

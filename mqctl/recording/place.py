@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
+from mqctl.model.command_line import command_line
 from mqctl.recording.kinds import RecordedPiece, RowKind, piece_of
 from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import LARGEST_BYTES, read_whole
@@ -33,7 +34,7 @@ class RecordingPlace(Protocol):
 
 
 class _Directory:
-    remedy = "free space or name a writable place"
+    remedy = sentence("recording-free-space-name-writable", "free space or name a writable place")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -68,7 +69,7 @@ def _as_os_error() -> Iterator[None]:
 
 
 class _Remote:
-    remedy = "check the URL, its keys and the network"
+    remedy = sentence("recording-check-url-keys-network", "check the URL, its keys and the network")
 
     def __init__(self, text: str) -> None:
         import fsspec
@@ -124,7 +125,7 @@ def open_place(text: str) -> RecordingPlace:
         raise ConfigurationError(
             sentence("could-not-open", "could not open {path}", path=text),
             reason=sentence("recording-fsspec-not-installed", "fsspec is not installed"),
-            remedy="pip install 'mqctl[record]'",
+            remedy=command_line("pip install 'mqctl[record]'"),
         ) from error
 
 

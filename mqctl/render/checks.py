@@ -16,6 +16,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import argv_of, printable
+from mqctl.units import Count
 
 
 class CheckFormat(StrEnum):
@@ -162,7 +163,7 @@ def _by_kind(results: Sequence[CheckResult]) -> list[str]:
 def _counts(results: Sequence[CheckResult]) -> str:
     counts = Counter(item.state for item in results)
     counted = [f"{counts[state]:,} {state}" for state in CheckState if counts[state]]
-    return f"{len(results):,} expectation{'s' if len(results) != 1 else ''}, {', '.join(counted)}"
+    return f"{Count(len(results)):expectation}, {', '.join(counted)}"
 
 
 def junit(results: Sequence[CheckResult], name: str) -> str:

@@ -21,6 +21,7 @@ from mqctl.model.remark import of_decoder, on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.own_files import write_whole
 from mqctl.text import composed, encoded, sentence
+from mqctl.units import Size
 
 SCHEMA = f"snapshot/{forms.SNAPSHOT}"
 _BEFORE_CAUSES = "snapshot/1"
@@ -72,7 +73,9 @@ def save_snapshot(snapshot: ClusterSnapshot, file: Path, *, force: bool = False)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = (
-            "free space or name another place" if full else sentence("name-writable-place", "name a writable place")
+            sentence("snapshot-free-space-name-another", "free space or name another place")
+            if full
+            else sentence("name-writable-place", "name a writable place")
         )
         raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
@@ -86,7 +89,11 @@ def _unpacked(file: Path, problem: str) -> bytes:
             pieces.append(piece)
             left -= len(piece)
             if left < 0:
-                reason = f"it unpacks to more than {_LIMIT_BYTES >> 20} MiB"
+                reason = sentence(
+                    "snapshot-unpacks-to-more",
+                    "it unpacks to more than {limit}",
+                    limit=Size(_LIMIT_BYTES),
+                )
                 raise BadInputError(
                     problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")
                 )
@@ -98,7 +105,7 @@ def _refuse_other(schema: str, problem: str) -> None:
     kind, _, number = schema.partition("/")
     form = decimal(number)
     if kind != "snapshot" or form is None:
-        remedy = "mqctl snapshot save FILE gathers one"
+        remedy = sentence("snapshot-save-gathers-one", "mqctl snapshot save FILE gathers one")
         raise BadInputError(
             problem,
             reason=sentence("schema-not", "its schema is {schema}, not {schema_2}", schema=schema, schema_2=SCHEMA),
@@ -116,7 +123,7 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
         NotFoundError: there is no such file.
         BadInputError: the file is cut, damaged, of another kind or of a newer schema.
     """
-    problem = f"could not read the snapshot {file}"
+    problem = sentence("snapshot-could-not-read", "could not read the snapshot {file}", file=file)
     try:
         text = _unpacked(file, problem)
     except FileNotFoundError:
@@ -131,7 +138,11 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
             remedy=sentence("snapshot-store-directory-goes", "a store directory goes with --store"),
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        reason = "the file is cut or damaged" if not isinstance(error, gzip.BadGzipFile) else "it is no snapshot file"
+        reason = (
+            sentence("snapshot-file-cut-damaged", "the file is cut or damaged")
+            if not isinstance(error, gzip.BadGzipFile)
+            else sentence("snapshot-file-no-snapshot", "it is no snapshot file")
+        )
         raise BadInputError(
             problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")
         ) from error

@@ -26,6 +26,7 @@ from mqctl.snapshot.live.members import declared_modes, gather_memberships
 from mqctl.snapshot.live.messages import KeyQuery, by_key
 from mqctl.snapshot.live.running import gather_running
 from mqctl.snapshot.live.topic_use import groups_of_topic
+from mqctl.text import sentence
 
 _ACTIVELY = "CONSUME_ACTIVELY"
 _POP = "POP"
@@ -121,7 +122,11 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[G
     """Compares the message's place with the offsets of every group of its topic, on the broker that stored it."""
     holders = [item for item in asking.cluster.brokers(asking.deadline) if item.address == message.store_host]
     if not holders:
-        reason = f"the broker that stored it, {message.store_host}, is not in the cluster any more"
+        reason = sentence(
+            "snapshot-broker-stored-cluster-any",
+            "the broker that stored it, {store_host}, is not in the cluster any more",
+            store_host=message.store_host,
+        )
         return [], [Gap(part=Part.CONSUMER_OFFSETS, cause=Cause.SILENT, reason=reason)]
     broker = LiveBroker(address=holders[0])
     try:

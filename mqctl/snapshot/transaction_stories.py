@@ -114,7 +114,10 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
                         unique_key=unique_key,
                     ),
                     reason=gap.reason,
-                    remedy="mqctl store verify shows what else is wrong with the store",
+                    remedy=sentence(
+                        "snapshot-store-verify-shows",
+                        "mqctl store verify shows what else is wrong with the store",
+                    ),
                 )
         return None
     topic = (halves or given_up)[0].properties.get(REAL_TOPIC, "")

@@ -14,6 +14,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 EVERYBODY = frozenset({"*", "*.*.*.*", "*:*:*:*:*:*:*:*"})
 """Addresses of access lists that let requests from everywhere in."""
@@ -43,7 +44,7 @@ class AccessFileContent:
 
 def read_access_file(path: Path) -> AccessFileContent:
     """Reads an access file. Raises BadInputError, PermissionDeniedError, StorageError; none shows what is in it."""
-    problem = f"could not read the access file {path}"
+    problem = sentence("store-could-not-read-access-file", "could not read the access file {path}", path=path)
     try:
         node = load_yaml(read_named(path), last_counts=True)  # as SnakeYAML has it
     except OSError as error:

@@ -218,7 +218,11 @@ class CommitLog:
             RecordError: what starts there is torn.
         """
         file = self.file_of(physical_offset)
-        problem = f"could not read the record at physical offset {physical_offset}"
+        problem = sentence(
+            "store-could-not-read-record",
+            "could not read the record at physical offset {physical_offset}",
+            physical_offset=physical_offset,
+        )
         if file is None:
             for odd in self.odd_files:
                 low, high = self.odd_span(odd)

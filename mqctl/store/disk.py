@@ -30,8 +30,8 @@ class DiskFullError(StorageError):
     def __init__(self, path: str) -> None:
         super().__init__(
             sentence("could-not-write", "could not write {path}", path=path),
-            reason="no space left on the disk",
-            remedy="free space; the broker then goes on",
+            reason=sentence("store-no-space-left", "no space left on the disk"),
+            remedy=sentence("store-free-space-broker-then", "free space; the broker then goes on"),
         )
 
 

@@ -17,6 +17,7 @@ from mqctl.store.disk import Disk
 from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
 from mqctl.store.record_writer import MessageRefused, blank
 from mqctl.store.set_aside import new_place, write_note
+from mqctl.text import sentence
 
 _RENEWED_BYTES = 1 << 20
 
@@ -128,7 +129,14 @@ class CommitLogWriter:
             return position
         if size_bytes + BLANK_BYTES > self.file_bytes:
             raise MessageRefused(
-                f"could not store {size_bytes} bytes in one piece", reason=f"a log file has {self.file_bytes} bytes"
+                sentence(
+                    "store-could-not-store-bytes",
+                    "could not store {size_bytes} bytes in one piece",
+                    size_bytes=size_bytes,
+                ),
+                reason=sentence(
+                    "store-log-file-bytes", "a log file has {file_bytes} bytes", file_bytes=self.file_bytes
+                ),
             )
         start = position - position % self.file_bytes
         left = start + self.file_bytes - position

@@ -233,7 +233,9 @@ def listed_files(directory: Path) -> tuple[tuple[MappedFile, ...], tuple[OddFile
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise reading_error(directory, error) from error
         if os.path.lexists(directory):
-            reason = look_at(directory)[1] or "it is a file, and should be a directory"
+            reason = look_at(directory)[1] or sentence(
+                "store-file-not-directory", "it is a file, and should be a directory"
+            )
             odd.append(OddFile(directory, 0, reason))
     return tuple(sorted(files, key=lambda file: file.start)), tuple(sorted(odd, key=lambda each: each.start))
 

@@ -119,7 +119,9 @@ def refused(problem: str, error: OSError, *, remedy: str = "") -> PermissionDeni
     """Returns the error for a file that somebody named, or that mqctl keeps, and that is there but not to be read."""
     reason = error.strerror or str(error)
     if isinstance(error, PermissionError):
-        return PermissionDeniedError(problem, reason=reason, remedy=remedy or "run as a user who may read it")
+        return PermissionDeniedError(
+            problem, reason=reason, remedy=remedy or sentence("store-run-user-who-may", "run as a user who may read it")
+        )
     return StorageError(problem, reason=reason, remedy=remedy)
 
 

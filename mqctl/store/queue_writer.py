@@ -16,6 +16,7 @@ from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT, QUEUE_FILE_BYTES
 from mqctl.store.log_writer import file_starts
 from mqctl.store.record_writer import MessageRefused, is_name
+from mqctl.text import sentence
 
 _FIRST_CHUNK_BYTES = QUEUE_ENTRY_BYTES * 50
 _CHUNK_BYTES = QUEUE_ENTRY_BYTES * 4_096
@@ -96,7 +97,10 @@ class ConsumeQueues:
         writer = self.table.get((topic, queue_id))
         if writer is None:
             if not is_name(topic):
-                raise MessageRefused(f"could not store in topic {topic!r}", reason="no directory can have that name")
+                raise MessageRefused(
+                    sentence("store-could-not-store-topic", "could not store in topic {topic!r}", topic=topic),
+                    reason=sentence("store-no-directory-of-name", "no directory can have that name"),
+                )
             writer = self.table[topic, queue_id] = QueueWriter(topic, queue_id)
             writer.min_offset = writer.max_offset = at_offset
         return writer

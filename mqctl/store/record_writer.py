@@ -16,6 +16,7 @@ from mqctl.model.names import LONGEST_TOPIC
 from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH
 from mqctl.store.layouts import BLANK_BYTES, CRC_MASK, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
+from mqctl.text import sentence
 
 V4_HEAD = Struct(">iiiiiqqiq8sq8siqi")
 """The fixed part of a record whose two hosts are IPv4."""
@@ -101,7 +102,10 @@ class RecordWriter:
         elif self._long_topics and len(data) <= 255:
             encoded = (MAGIC_V2, _SHORT.pack(len(data)) + data)
         else:
-            raise MessageRefused(f"could not store a message of topic {name}", reason="the topic name is too long")
+            raise MessageRefused(
+                sentence("store-could-not-store-message", "could not store a message of topic {topic}", topic=name),
+                reason=sentence("store-topic-name-too-long", "the topic name is too long"),
+            )
         if len(self._topics) >= _TOPICS_KEPT:
             self._topics.clear()
         self._topics[name] = encoded
@@ -119,13 +123,26 @@ class RecordWriter:
             text = message.properties.encode()
         except UnicodeEncodeError as error:
             raise MessageRefused(
-                f"could not store a message of topic {message.topic}",
-                reason=f"character {error.start} of its properties is half of a surrogate pair",
+                sentence(
+                    "store-could-not-store-message", "could not store a message of topic {topic}", topic=message.topic
+                ),
+                reason=sentence(
+                    "store-character-properties-half-surrogate",
+                    "character {start} of its properties is half of a surrogate pair",
+                    start=error.start,
+                ),
             ) from None
         if len(text) > MAX_PROPERTIES_LENGTH:
             raise MessageRefused(
-                f"could not store a message of topic {message.topic}",
-                reason=f"its properties take {len(text)} bytes, at most {MAX_PROPERTIES_LENGTH} fit",
+                sentence(
+                    "store-could-not-store-message", "could not store a message of topic {topic}", topic=message.topic
+                ),
+                reason=sentence(
+                    "store-properties-take-bytes-most",
+                    "its properties take {text_count} bytes, at most {max_properties_length} fit",
+                    text_count=len(text),
+                    max_properties_length=MAX_PROPERTIES_LENGTH,
+                ),
             )
         born = self._hosts.get(message.born_host) or self.host(message.born_host)
         store = self._hosts.get(message.store_host) or self.host(message.store_host)

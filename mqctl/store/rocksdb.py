@@ -132,7 +132,12 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
     except OSError as error:
         raise StorageError(
             sentence("store-could-not-convert-keeps", "could not convert what {store} keeps in RocksDB", store=store),
-            reason=f"{error.strerror or error} at {error.filename or home}",
+            reason=sentence(
+                "store-problem-at",
+                "{problem} at {file}",
+                problem=error.strerror or str(error),
+                file=error.filename or home,
+            ),
             remedy=sentence("store-see-tmpdir-room-bytes", "see that TMPDIR has room for 20 bytes a message"),
         ) from error
     return Converted(root, note["problems"], note["left_out"])

@@ -18,7 +18,7 @@ from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.plain_files import look_at
-from mqctl.text import composed
+from mqctl.text import composed, sentence
 
 
 def unread_log_files(store: StoreDirectory) -> Iterator[Unreadable]:
@@ -32,7 +32,12 @@ def unread_log_files(store: StoreDirectory) -> Iterator[Unreadable]:
             yield Unreadable(store.relative(file.path), f"it has {file.size_bytes:,} bytes, the others {size:,}")
     for gap in log.gaps:
         if gap.start not in odd_starts:
-            reason = f"no file holds physical offsets {gap.start} to {gap.end}"
+            reason = sentence(
+                "store-no-file-of-offsets",
+                "no file holds physical offsets {start} to {end}",
+                start=gap.start,
+                end=gap.end,
+            )
             yield Unreadable(f"commitlog/{gap.start:020}", reason)
 
 

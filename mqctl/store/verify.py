@@ -27,7 +27,7 @@ from mqctl.store.verify_log import LogVerifier, oddities
 from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan
 from mqctl.store.verify_queues import QueueVerifier
 from mqctl.store.verify_timer import verify_timers
-from mqctl.text import composed
+from mqctl.text import composed, sentence
 
 COMMIT_LOG = "commitlog"
 _LEAD_INTO_LOG = (
@@ -178,7 +178,7 @@ def _without_log(store: StoreDirectory, report: VerifyReport) -> VerifyReport:
         return replace(report, damages=tuple(others))
     entries = report.queue_entries + report.index_entries
     if entries:
-        reason = "no files: lost, not copied, or kept elsewhere (storePathCommitLog)"
+        reason = sentence("store-no-files", "no files: lost, not copied, or kept elsewhere (storePathCommitLog)")
         missing = Damage(
             code=DamageCode.MISSING_PART,
             grade=DamageGrade.DAMAGE,
@@ -189,7 +189,11 @@ def _without_log(store: StoreDirectory, report: VerifyReport) -> VerifyReport:
         return replace(report, damages=(missing, *others))
     if log.is_dir() and not led and not _was_written(store):
         return report
-    reason = f"there is no commit log in {log}: lost, not copied, or kept elsewhere (storePathCommitLog)"
+    reason = sentence(
+        "store-no-commit-log",
+        "there is no commit log in {log}: lost, not copied, or kept elsewhere (storePathCommitLog)",
+        log=log,
+    )
     return replace(report, damages=tuple(others), unread=(Unreadable(COMMIT_LOG, reason), *report.unread))
 
 

@@ -109,5 +109,5 @@ def test_a_small_file_that_claims_to_be_huge_is_refused_piece_by_piece(tmp_path:
         assert tracemalloc.get_traced_memory()[1] < 32 << 20
     finally:
         tracemalloc.stop()
-    with pytest.raises(BadInputError, match="unpacks to more than 1024 MiB"):
+    with pytest.raises(BadInputError, match="unpacks to more than 1 GiB"):
         load_snapshot(bomb)

@@ -13,6 +13,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_producers, list_brokers, masters_of
 from mqctl.snapshot.live.members import gather_memberships
 from mqctl.store.own_files import write_whole
+from mqctl.text import sentence
 
 _LIMIT = "5s"
 _MOST_GROUPS = 200
@@ -65,5 +66,8 @@ def _write(place: Path, by_kind: dict[str, set[str]]) -> None:
     try:
         write_whole(place, "".join(lines).encode(), sweep="*")
     except OSError as error:
-        problem, remedy = f"could not write the names of the cluster to {place}", "set MQCTL_CACHE_DIR to another place"
+        problem, remedy = (
+            sentence("cli-could-not-write-names", "could not write the names of the cluster to {place}", place=place),
+            sentence("cli-set-cache-directory", "set MQCTL_CACHE_DIR to another place"),
+        )
         raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
+from mqctl.model.command_line import command_line
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
@@ -121,16 +122,17 @@ def _from_keyring(access_key: str) -> Credentials:
     """Asks the system's keyring for the secret of an access key; it may ask its user in turn."""
     from mqctl.protocol.acl import Credentials
 
-    problem = f"could not take the secret of {access_key} from the keyring"
+    problem = sentence(
+        "cli-could-not-take-secret", "could not take the secret of {access_key} from the keyring", access_key=access_key
+    )
     try:
         import keyring
         from keyring.errors import KeyringError
     except ImportError as error:
-        remedy = "pip install 'mqctl[keyring]'"
         raise ConfigurationError(
             problem,
             reason=sentence("cli-library-keyring-not-installed", "the library keyring is not installed"),
-            remedy=remedy,
+            remedy=command_line("pip install 'mqctl[keyring]'"),
         ) from error
     try:
         secret = keyring.get_password(_SERVICE, access_key)
@@ -140,7 +142,11 @@ def _from_keyring(access_key: str) -> Credentials:
             problem, reason=reason, remedy=sentence("cli-unlock-use-file-acl", "unlock it, or use a file (--acl-file)")
         ) from error
     if not secret:
-        remedy = f"put it there: keyring set {_SERVICE} {access_key}"
+        remedy = sentence(
+            "cli-put-secret-into-keyring",
+            "put it there: {command}",
+            command=command_line("keyring set {} {}", _SERVICE, access_key),
+        )
         raise ConfigurationError(
             problem, reason=sentence("none-under", "it has none under {service}", service=_SERVICE), remedy=remedy
         )

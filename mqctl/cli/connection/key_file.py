@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError, PermissionDeniedError
+from mqctl.model.command_line import command_line
 from mqctl.protocol.acl import Credentials
 from mqctl.store.plain_files import refused
 from mqctl.text import sentence
@@ -27,7 +28,7 @@ def credentials_from_file(path: Path) -> Credentials:
         ConfigurationError: the file is not there, no text, or lacks a key.
         PermissionDeniedError: others than its owner may read it, or we may not.
     """
-    problem = f"could not take keys from {path}"
+    problem = sentence("cli-could-not-take-keys", "could not take keys from {path}", path=path)
     try:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
@@ -46,7 +47,7 @@ def credentials_from_file(path: Path) -> Credentials:
             reason=sentence(
                 "cli-other-users-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
             ),
-            remedy=f"chmod 600 {path}",
+            remedy=command_line("chmod 600 {}", path),
         )
     try:
         text = content.decode("utf-8-sig")

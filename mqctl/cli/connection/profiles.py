@@ -125,7 +125,7 @@ def load_profiles(directory: Path) -> Profiles:
             )
         return decode_yaml(text, Profiles)
     except UnreadableYaml as error:
-        remedy = "fix it, or remove it and add the profiles again"
+        remedy = sentence("cli-fix-remove-add-profiles", "fix it, or remove it and add the profiles again")
         raise ConfigurationError(
             sentence("could-not-read", "could not read {file}", file=file), reason=str(error), remedy=remedy
         ) from error
@@ -148,7 +148,7 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
     from mqctl.store.own_files import write_whole
 
     file = directory / FILE_NAME
-    remedy = "wait for it, then look at mqctl profile list"
+    remedy = sentence("cli-wait-then-profile-list", "wait for it, then look at mqctl profile list")
     try:
         with held_alone(
             directory / f".{FILE_NAME}.lock",
@@ -163,7 +163,10 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
     except OSError as error:
         problem, reason = sentence("could-not-write", "could not write {path}", path=file), error.strerror or str(error)
         if error.errno in _NOT_FOR_US:
-            remedy = "set MQCTL_CONFIG_DIR to a writable directory"
+            remedy = sentence("cli-set-config-directory", "set MQCTL_CONFIG_DIR to a writable directory")
             raise _NOT_FOR_US[error.errno](problem, reason=reason, remedy=remedy) from error
-        remedy = "free its disk, or set MQCTL_CONFIG_DIR to another one; the profiles are as they were"
+        remedy = sentence(
+            "cli-free-disk-of-profiles",
+            "free its disk, or set MQCTL_CONFIG_DIR to another one; the profiles are as they were",
+        )
         raise StorageError(problem, reason=reason, remedy=remedy) from error

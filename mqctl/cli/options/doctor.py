@@ -10,6 +10,7 @@ import typer
 
 from mqctl.cli.places import state_dir
 from mqctl.errors import ConfigurationError, StorageError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.finding import Severity
 from mqctl.model.numbers import fraction
 from mqctl.text import sentence
@@ -83,7 +84,8 @@ def window_ms(text: str | None) -> int:
     span_ms = parse_span_ms(text) if text else 0
     if text and span_ms <= 0:
         raise UsageError(
-            sentence("cli-two-looks-moment-show", "two looks at one moment show no movement"), remedy="--window 30s"
+            sentence("cli-two-looks-moment-show", "two looks at one moment show no movement"),
+            remedy=command_line("--window 30s"),
         )
     return span_ms
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError, PermissionDeniedError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.store.plain_files import refused
 from mqctl.text import sentence
 
@@ -49,7 +50,7 @@ def password_given(file: Path | None, *, ask: bool) -> str | None:
 
 
 def _first_line(file: Path) -> str:
-    problem = f"could not take a password from {file}"
+    problem = sentence("cli-could-not-take-password", "could not take a password from {file}", file=file)
     try:
         with file.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
@@ -66,7 +67,7 @@ def _first_line(file: Path) -> str:
             reason=sentence(
                 "cli-other-users-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
             ),
-            remedy=f"chmod 600 {file}",
+            remedy=command_line("chmod 600 {}", file),
         )
     try:
         return line.decode("utf-8-sig")

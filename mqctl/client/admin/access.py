@@ -18,6 +18,7 @@ from mqctl.protocol.requests_admin import (
     GetBrokerAclConfigReply,
     UpdateGlobalWhiteAddrsConfig,
 )
+from mqctl.text import sentence
 
 
 def access_files() -> Question[tuple[AccessFile, ...]]:
@@ -29,13 +30,19 @@ def _read_files(answer: RemotingCommand) -> tuple[AccessFile, ...]:
     """Raises BodyError."""
     versions = loads(GetBrokerAclConfigReply.from_ext(answer.ext_fields).all_acl_file_version or "{}")
     if not isinstance(versions, dict):
-        raise BodyError("The versions of access files cannot be read", reason="they are no JSON object")
+        raise BodyError(
+            sentence("client-versions-unreadable", "The versions of access files cannot be read"),
+            reason=sentence("client-versions-no-object", "they are no JSON object"),
+        )
     files = []
     for path, version in versions.items():
         known = version if isinstance(version, dict) else {}
         count, changed_ms = known.get("counter"), known.get("timestamp")
         if not isinstance(count, int) or not isinstance(changed_ms, int):
-            raise BodyError("The versions of access files cannot be read", reason="one has no counter or no timestamp")
+            raise BodyError(
+                sentence("client-versions-unreadable", "The versions of access files cannot be read"),
+                reason=sentence("client-version-incomplete", "one has no counter or no timestamp"),
+            )
         files.append(AccessFile(path, count, changed_ms))
     return tuple(files)
 

@@ -114,7 +114,11 @@ class Drops:
         skipped = " and ".join(f"{number} {reason}" for reason, number in sorted(counts.items()))
         return ReplayPlan(
             group=self._group,
-            reason=f"the consumer dropped {skipped or 'nothing'}",
+            reason=sentence(
+                "client-consumer-dropped",
+                "the consumer dropped {messages}",
+                messages=skipped or sentence("client-nothing-dropped", "nothing"),
+            ),
             made_at_ms=self._clock.now_ms(),
             ranges=merged(every, gap=self._gap),
         )

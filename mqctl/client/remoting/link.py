@@ -234,7 +234,7 @@ class Link:
                 stalls = isinstance(error, BlockingIOError)
                 if self._settings.tls is not None and not self._heard and not stalls:
                     return  # what the reader finds tells why
-                reason = "it takes no more bytes" if stalls else _reason(error)
+                reason = sentence("client-takes-no-bytes", "it takes no more bytes") if stalls else _reason(error)
         self._end(f"the connection was lost: {reason}")
 
     def _run(self) -> None:

@@ -183,7 +183,10 @@ def _connected(address: str, timeout_s: float) -> socket.socket | Reached:
     except ConnectionRefusedError as error:
         return Reached(state=PortState.CLOSED, reason=error.strerror)
     except OSError as error:
-        return Reached(state=PortState.SILENT, reason=error.strerror or "nobody replied in time")
+        return Reached(
+            state=PortState.SILENT,
+            reason=error.strerror or sentence("client-no-reply-in-time", "nobody replied in time"),
+        )
 
 
 def _said(sock: socket.socket, question: PortQuestion, links: LinkSettings) -> bytes:

@@ -12,6 +12,7 @@ from time import monotonic
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import MqctlError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 _KEPT_TROUBLES = 100
 
@@ -36,7 +37,11 @@ class ListenerError(MqctlError):
 
 def listener_error(error: BaseException) -> ListenerError:
     """Wraps what a listener or a callback raised."""
-    return ListenerError("A listener failed", reason=f"{type(error).__name__}: {error}", remedy="mend the listener")
+    return ListenerError(
+        sentence("client-listener-failed", "A listener failed"),
+        reason=f"{type(error).__name__}: {error}",
+        remedy=sentence("client-mend-listener", "mend the listener"),
+    )
 
 
 class Troubles:

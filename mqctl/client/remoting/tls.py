@@ -141,7 +141,9 @@ def _holds_certificate(file: str | None) -> bool:
 
 def _unusable(what: str, file: str, error: OSError) -> ConfigurationError:
     reason = _FILE_REASONS.get(getattr(error, "reason", ""), "")
-    reason = reason or ("it is not in PEM form" if "PEM" in str(error) else error.strerror or str(error))
+    reason = reason or (
+        sentence("client-not-pem", "it is not in PEM form") if "PEM" in str(error) else error.strerror or str(error)
+    )
     return ConfigurationError(
         sentence("client-could-not-use", "could not use {what}, {file}", what=what, file=file),
         reason=reason,
@@ -287,7 +289,7 @@ def _refused(reason: str, settings: TlsSettings) -> TlsError:
             "have it renewed, and name the new one with --tls-cert",
         )
     if not any(word in reason for word in _NO_CERTIFICATE_WORDS):
-        remedy = "have it signed by an authority that the broker trusts"
+        remedy = sentence("client-have-it-signed", "have it signed by an authority that the broker trusts")
         return TlsError(sentence("client-not-accept-our-certificate", "it does not accept our certificate"), remedy)
     if settings.cert_file is None:
         return TlsError(

@@ -63,6 +63,6 @@ def _which(name: str | None, known: list[str]) -> str:
         raise NotFoundError(
             sentence("no-cluster", "there is no cluster {name}", name=name or "at all"),
             reason=sentence("common-known", "known: {known}", known=", ".join(known) or "none"),
-            remedy="mqctl cluster list",
+            remedy=command_line("mqctl cluster list"),
         )
     return name

@@ -58,7 +58,11 @@ def command(
         except EvaluationError as error:
             verdict, reason = "throws", str(error)
         if compiled.ignored and reason is None:
-            reason = f"brokers ignore everything from {compiled.ignored!r} on"
+            reason = sentence(
+                "filter-brokers-ignore-everything",
+                "brokers ignore everything from {ignored!r} on",
+                ignored=compiled.ignored,
+            )
     shown = FilterVerdict(
         expression=tags if tags is not None else expression or "",
         expression_type="TAG" if tags is not None else "SQL92",

@@ -13,6 +13,7 @@ from mqctl.cli.options.common import LocalNameOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import NotFoundError
 from mqctl.local.state import DEFAULT_NAME, LocalStates
+from mqctl.model.command_line import command_line
 from mqctl.render.text import printable_lines
 from mqctl.text import sentence
 
@@ -32,7 +33,7 @@ def command(
     if not log.exists():
         raise NotFoundError(
             sentence("no-log-local-cluster", "there is no log of a local cluster {name}", name=name),
-            remedy="mqctl local status",
+            remedy=command_line("mqctl local status"),
         )
     with log.open(encoding="utf-8", errors="replace") as stream:
         shown = stream.readlines()

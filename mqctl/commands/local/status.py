@@ -11,9 +11,10 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.local.state import LocalStates
+from mqctl.model.command_line import command_line
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 EXAMPLES = ("mqctl local status", "mqctl local status --name test -o json", "mqctl local status && echo all run")
 
@@ -35,7 +36,7 @@ def command(
         if one is None:
             raise NotFoundError(
                 sentence("no-local-cluster", "there is no local cluster {name}", name=name),
-                remedy="mqctl local up; mqctl local status",
+                remedy=joined("; ", map(command_line, ("mqctl local up", "mqctl local status"))),
             )
         clusters = [one]
     rows = [local_row(state) for state in clusters]

@@ -46,10 +46,14 @@ def command(
         messages, errors = find_by_id(asking, message_id, topic)
         names = broker_names(asking) if messages else {}
     if not messages and not errors:
-        remedy = "it may have expired; mqctl message trace shows what clients traced"
+        remedy = sentence(
+            "message-expired-or-traced", "it may have expired; mqctl message trace shows what clients traced"
+        )
         if topic is None:
             again = command_line("mqctl message get {} -t TOPIC", message_id)
-            remedy = f"{again}, if it is a unique id; else it may have expired"
+            remedy = sentence(
+                "message-again-by-unique-id", "{again}, if it is a unique id; else it may have expired", again=again
+            )
         raise NotFoundError(
             sentence("no-message-message-id", "there is no message {message_id}", message_id=message_id), remedy=remedy
         )

@@ -55,7 +55,7 @@ def command(
                     "nothing to send to{broker}",
                     broker=sentence("common-broker", " on {broker}", broker=broker) if broker else "",
                 ),
-                remedy=command_line("mqctl topic route -t {}", topic) if topic else "mqctl broker list",
+                remedy=command_line("mqctl topic route -t {}", topic) if topic else command_line("mqctl broker list"),
             )
         probes = [probe(producer, queue, count, size, target.timeout_ms) for queue in wanted]
     gaps = [gap for _, result in probes for gap in result]

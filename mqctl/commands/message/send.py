@@ -132,7 +132,11 @@ def _sent(message: OutgoingMessage, target: ClusterTarget, select: str | None) -
     from mqctl.client.producer.selectors import selector_of
 
     selector = selector_of(select) if select is not None else None
-    doubt = f"it may have been stored all the same: {command_line('mqctl message peek -t {}', message.topic)}"
+    doubt = sentence(
+        "message-may-be-stored",
+        "it may have been stored all the same: {peek}",
+        peek=command_line("mqctl message peek -t {}", message.topic),
+    )
     with Producer("MQCTL_PRODUCER", target.sender()) as producer:
         try:
             return producer.send(message, select=selector, timeout_ms=target.timeout_ms)
@@ -140,7 +144,7 @@ def _sent(message: OutgoingMessage, target: ClusterTarget, select: str | None) -
             tell(f"mqctl: {doubt}")
             raise
         except DeadlineError as error:
-            remedy = f"{doubt}, before it is sent again"
+            remedy = sentence("message-before-sent-again", "{doubt}, before it is sent again", doubt=doubt)
             raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
 
 

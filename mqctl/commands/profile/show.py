@@ -12,8 +12,9 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import config_dir
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.render.profiles import profile_document
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 EXAMPLES = ("mqctl profile show", "mqctl profile show prod -o yaml")
 
@@ -31,6 +32,6 @@ def command(
     if chosen is None:
         raise NotFoundError(
             sentence("no-current-profile", "there is no current profile"),
-            remedy="mqctl profile use NAME; mqctl profile list",
+            remedy=joined("; ", map(command_line, ("mqctl profile use NAME", "mqctl profile list"))),
         )
     emit(profile_document([profile_row(chosen, profiles.get(chosen), profiles)]), output)

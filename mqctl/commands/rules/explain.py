@@ -11,6 +11,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.finding_texts import explain, title
 from mqctl.render.rules import RuleExplained, facts
@@ -30,7 +31,9 @@ def command(
     """Explain one rule: what it looks at, what it means, what helps."""
     rule = RULES.get(code.upper())
     if rule is None:
-        raise NotFoundError(sentence("rules-no-rule", "no rule {code}", code=code), remedy="mqctl rules list")
+        raise NotFoundError(
+            sentence("rules-no-rule", "no rule {code}", code=code), remedy=command_line("mqctl rules list")
+        )
     value = RuleExplained(
         code=rule.code,
         severity=str(rule.severity),

@@ -10,6 +10,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.render.topics import route_document
 from mqctl.text import joined, sentence
 
@@ -30,13 +31,15 @@ def command(
         views, gaps = look.routes(topic)
     known = {view.address: view.routes[0] for view in views if view.routes}
     if not known and gaps:
-        problem = f"no name server could be asked for the route of {topic}"
+        problem = sentence(
+            "topic-route-not-asked", "no name server could be asked for the route of {topic}", topic=topic
+        )
         together = replace(gaps[0], reason=joined("; ", (gap.reason for gap in gaps)))
         raise together.as_error(problem, "check the addresses of the name servers", so_far="")
     if not known:
         raise NotFoundError(
             sentence("topic-no-name-server-knows", "no name server knows a route of {topic}", topic=topic),
-            remedy="mqctl topic list --all",
+            remedy=command_line("mqctl topic list --all"),
         )
     first = next(iter(known.values()))
     unknown = {gap.address for gap in gaps}

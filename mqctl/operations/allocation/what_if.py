@@ -18,6 +18,7 @@ from mqctl.allocation.rooms import inferred_rule, writable_queues
 from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT32, decimal
@@ -152,7 +153,11 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
     capacity = shape.capacity
     if queues is not None and clients is not None:
         if capacity.mode is not Mode.CONCURRENT and capacity.thread_count is None:
-            reason = "each queue is one thread's" if capacity.orderly else "each key is one thread's"
+            reason = (
+                sentence("allocation-each-queue-threads", "each queue is one thread's")
+                if capacity.orderly
+                else sentence("allocation-each-key-threads", "each key is one thread's")
+            )
             raise UsageError(
                 sentence("allocation-mode-needs-threads", "--mode {mode} needs --threads", mode=capacity.mode),
                 reason=reason,
@@ -234,7 +239,7 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
     gaps = [*state.unavailable, *(gap for broker in state.brokers for gap in broker.unavailable)]
     for gap in gaps:
         if gap.part in (Part.MEMBERS, Part.ROUTES):
-            problem = f"who of {group} is online is not known"
+            problem = sentence("allocation-online-unknown", "who of {group} is online is not known", group=group)
             return gap.as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
     return NotFoundError(
         sentence(
@@ -243,7 +248,7 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
             group=group,
             topic=topic,
         ),
-        remedy="mqctl group list",
+        remedy=command_line("mqctl group list"),
     )
 
 
@@ -395,7 +400,7 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
         return None
     from mqctl.protocol.yaml_text import decode_yaml
 
-    remedy = "write `client-id: [broker-a/0, broker-a/1]`, one client a line"
+    remedy = sentence("allocation-write-holders", "write `client-id: [broker-a/0, broker-a/1]`, one client a line")
     try:
         table = decode_yaml(read_named(file), dict[str, list[str]])
         return {client: [_queue(text, topic) for text in texts] for client, texts in table.items()}

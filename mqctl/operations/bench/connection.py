@@ -9,6 +9,7 @@ from collections.abc import Callable
 from mqctl.client.remoting.link import split_address
 from mqctl.client.remoting.tls import TlsSettings, client_context
 from mqctl.protocol.frame import FrameDecoder, FrameError, RemotingCommand
+from mqctl.text import sentence
 
 OnAnswers = Callable[["BenchConnection", list[RemotingCommand]], None]
 OnLost = Callable[["BenchConnection", str], None]
@@ -117,7 +118,11 @@ class BenchConnection(asyncio.Protocol):
         self.is_up = False
         self._waiting.clear()
         self._closed.set()
-        reason = str(error) if error is not None else "the connection was closed by the other side"
+        reason = (
+            str(error)
+            if error is not None
+            else sentence("connection-closed-by-other-side", "the connection was closed by the other side")
+        )
         self._on_lost(self, self._reason or reason)
         self._reason = ""
 

@@ -65,7 +65,7 @@ class Crew:
                 if member.trouble or (member.process.poll() is not None and not member.is_ready):
                     raise UnreachableError(
                         sentence("bench-could-not-begin", "the bench could not begin"),
-                        reason=member.trouble or "a process ended",
+                        reason=member.trouble or sentence("bench-process-ended", "a process ended"),
                     )
             if time.monotonic() > limit:
                 raise DeadlineError(

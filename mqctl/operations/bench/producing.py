@@ -178,7 +178,7 @@ def find_place(target: ClusterTarget, topic: str, brokers: Sequence[str]) -> Sen
     if not all(addresses.values()):
         raise DeadlineError(
             sentence("bench-name-servers-know-no", "the name servers know no master of a broker"),
-            remedy="mqctl broker list",
+            remedy=command_line("mqctl broker list"),
         )
     with target.open() as cluster:
         clusters = {item.cluster for item in cluster.masters(target.deadline()) if item.broker_name in addresses}

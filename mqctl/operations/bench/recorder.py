@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqctl.errors import ConfigurationError
+from mqctl.model.command_line import command_line
 from mqctl.operations.bench.task import SecondTold
 from mqctl.text import sentence
 
@@ -14,7 +15,7 @@ except ImportError as missing:
     raise ConfigurationError(
         sentence("bench-needs-library-hdrhistogram", "bench needs the library hdrhistogram"),
         reason=sentence("not-installed", "it is not installed"),
-        remedy="pip install 'mqctl[bench]'",
+        remedy=command_line("pip install 'mqctl[bench]'"),
     ) from missing
 
 LONGEST_US = 3_600_000_000

@@ -9,6 +9,7 @@ import msgspec
 
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
 from mqctl.model.forms import CHECKS, UPGRADE, newer_than_known
 from mqctl.protocol.yaml_text import decode_yaml
@@ -134,7 +135,9 @@ def load_expectations(file: Path) -> Expectations:
         raise
     except (ValueError, MqctlError) as error:
         raise ConfigurationError(
-            sentence("could-not-read", "could not read {file}", file=file), reason=str(error), remedy="mqctl check -h"
+            sentence("could-not-read", "could not read {file}", file=file),
+            reason=str(error),
+            remedy=command_line("mqctl check -h"),
         ) from error
     if wishes == Expectations():
         raise ConfigurationError(

@@ -76,9 +76,17 @@ class ClusterCollector(Collector):
             metrics = families(snapshot, self._most_groups, self._detail)
             self._tell_left_out(metrics)
             if snapshot.without_brokers:
-                problem = f"no broker is registered: {snapshot.origin.location} answers and lists none"
+                problem = sentence(
+                    "checks-no-broker-registered",
+                    "no broker is registered: {location} answers and lists none",
+                    location=snapshot.origin.location,
+                )
             elif not any_answered(snapshot):
-                problem = f"no broker answers: {len(snapshot.brokers)} are registered"
+                problem = sentence(
+                    "checks-no-broker-answers",
+                    "no broker answers: {brokers_count} are registered",
+                    brokers_count=len(snapshot.brokers),
+                )
         if problem:
             self._failures += 1
             if not self._failed:
@@ -132,7 +140,7 @@ def serve(registry: CollectorRegistry, host: str, port: int) -> None:
     try:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
-        problem = f"could not listen on {host}:{port}"
+        problem = sentence("checks-could-not-listen", "could not listen on {host}:{port}", host=host, port=port)
         raise StorageError(
             problem,
             reason=error.strerror or str(error),

@@ -41,7 +41,10 @@ def load_known(file: Path) -> tuple[KnownState, ...]:
     try:
         entries = decode_yaml(text, list[_Entry]) if text.strip() else []
     except UnreadableYaml as error:
-        remedy = "write a list of `code: MQ606`, `subject: orders`, `reason: ...`, `until: 2027-01-31`"
+        remedy = sentence(
+            "checks-write-known-states",
+            "write a list of `code: MQ606`, `subject: orders`, `reason: ...`, `until: 2027-01-31`",
+        )
         raise ConfigurationError(
             sentence("could-not-read", "could not read {file}", file=file), reason=str(error), remedy=remedy
         ) from error

@@ -128,7 +128,9 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
     try:
         text = read_named(template).decode(errors="replace")
     except OSError as error:
-        problem = f"could not read the template {template}"
+        problem = sentence(
+            "checks-could-not-read-template", "could not read the template {template}", template=template
+        )
         raise NotFoundError(
             problem, reason=error.strerror or "", remedy=sentence("check-name-file-json", "name a file with JSON in it")
         ) from error

@@ -10,6 +10,7 @@ from mqctl.cli.options.common import at_ms
 from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
@@ -94,7 +95,9 @@ def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
             sentence("common-asked", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
         )
         raise NotFoundError(
-            sentence("no-such-master", "there is no such master"), reason=reason, remedy="mqctl broker list"
+            sentence("no-such-master", "there is no such master"),
+            reason=reason,
+            remedy=command_line("mqctl broker list"),
         )
     return state
 

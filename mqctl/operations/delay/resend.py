@@ -12,6 +12,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
+from mqctl.model.command_line import command_line
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Part
@@ -148,7 +149,7 @@ def _stranded(
     if unknown := sorted(set(request.levels) - {level.level for level in state.levels}):
         raise UsageError(
             sentence("no-delay-level", "there is no delay level {unknown}", unknown=unknown[0]),
-            remedy="mqctl delay levels",
+            remedy=command_line("mqctl delay levels"),
         )
     check_count(ranges)
     if request.store is not None:

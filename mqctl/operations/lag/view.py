@@ -127,7 +127,7 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
                     "lag-groups-offsets", "groups with offsets there: {known}", known=", ".join(sorted(known)[:10])
                 )
                 if known - set(request.groups)
-                else "mqctl group list --all",
+                else command_line("mqctl group list --all"),
             )
     rows = [row for row in rows if not request.groups or row.group in request.groups]
     groups = with_pop(with_rates(group_lags(rows), evidence), evidence)

@@ -9,6 +9,7 @@ from mqctl.allocation.key_order import KeyedMessage
 from mqctl.cli.sources.brokers import queue_gaps
 from mqctl.client.admin.nameserver import route
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import KEYS, SHARDING_KEY, Message
@@ -101,7 +102,7 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
     if not queue_ids and topic not in known:
         raise NotFoundError(
             sentence("message-store-no-topic", "the store has no topic {topic}", topic=topic),
-            remedy="mqctl store describe",
+            remedy=command_line("mqctl store describe"),
         )
     width = known[topic].write_queue_count if topic in known else max(queue_ids) + 1
     writable = tuple(MessageQueue(topic, broker_name, number) for number in range(width))

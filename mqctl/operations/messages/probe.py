@@ -8,6 +8,7 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.own_messages import PROBE
 from mqctl.model.queue import MessageQueue
@@ -20,7 +21,8 @@ def topic_queues(producer: Producer, topic: str) -> list[MessageQueue]:
     producer.instance.refresh_route(topic)
     if producer.instance.routes.route(topic) is None:
         raise NotFoundError(
-            sentence("no-topic", "there is no topic {topic}", topic=topic), remedy="mqctl topic list --all"
+            sentence("no-topic", "there is no topic {topic}", topic=topic),
+            remedy=command_line("mqctl topic list --all"),
         )
     return list(producer.queues(topic))
 

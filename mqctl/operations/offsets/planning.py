@@ -10,6 +10,7 @@ from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.execute.holders import holders
+from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
@@ -235,7 +236,7 @@ def _queues(asking: Asking, request: OffsetRequest) -> dict[MessageQueue, str]:
                 missing=missing[0],
                 topics=request.topics[0],
             ),
-            remedy="mqctl topic route",
+            remedy=command_line("mqctl topic route"),
         )
     return {
         queue: address

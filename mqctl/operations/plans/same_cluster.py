@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mqctl.errors import BadInputError
 from mqctl.snapshot.live.asking import Asking
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 _REMEDY = sentence("plan-name-cluster-namesrv-profile", "name that cluster with --namesrv or --profile")
 
@@ -37,6 +37,6 @@ def refuse_other_cluster(asking: Asking, brokers: Mapping[str, str], what: str, 
                     address=address,
                     here=here.get(name, "unknown"),
                 ),
-                remedy=f"{_REMEDY}; {otherwise}" if otherwise else _REMEDY,
+                remedy=joined("; ", (_REMEDY, otherwise)) if otherwise else _REMEDY,
             )
     return here

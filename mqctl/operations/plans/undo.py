@@ -31,7 +31,7 @@ def newest_change() -> str:
         raise RefusedError(
             sentence("plan-cannot-determine-change-newest", "cannot determine which change is the newest"),
             reason=sentence("plan-not-every-record-read", "not every record can be read"),
-            remedy="mqctl undo ID",
+            remedy=command_line("mqctl undo ID"),
         )
     if newest is None:
         raise NotFoundError(

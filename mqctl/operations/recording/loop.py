@@ -103,14 +103,14 @@ class _Recorder:
             # A look that took too long is not made up for by others at once.
             next_at = max(next_at + self._pace.every_ms / 1000, monotonic())
             self._ended.wait(max(0.0, next_at - monotonic()))
-        reason = "interrupted" if self._ended.is_set() else "the last look was taken"
-        self._writer.stopped(self._time(), reason)
+        end = "interrupted" if self._ended.is_set() else "the last look was taken"
+        self._writer.stopped(self._time(), end)
         tell(
             sentence(
                 "recording-recorded",
                 "mqctl: recorded {number}; {reason}",
                 number=counted(number, "look"),
-                reason=Word(reason),
+                reason=Word(end),
             )
         )
         return ExitCode.OK if self._answered else ExitCode.UNREACHABLE

@@ -123,7 +123,7 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
     if request.old == request.new:
         raise UsageError(
             sentence("replay-topic-not-followed-itself", "a topic is not followed into itself"),
-            remedy="mqctl topic update -t TOPIC --queues N",
+            remedy=command_line("mqctl topic update -t TOPIC --queues N"),
         )
     group = follower_group(request.old, request.new)
     masters = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))

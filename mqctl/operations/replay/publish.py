@@ -310,7 +310,7 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
                 brokers=brokers[number].name,
                 topic=target,
             ),
-            "mqctl broker list",
+            command_line("mqctl broker list"),
         )
         raise Gap.of(Part.GROUPS, error).as_error(
             problem, remedy, so_far=sentence("replay-nothing-published", "nothing was published")

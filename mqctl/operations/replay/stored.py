@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.execute.records import StretchPart
+from mqctl.model.command_line import command_line
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
@@ -34,7 +35,7 @@ class StoredTopic:
                 sentence(
                     "replay-no-message", "no message of {topic} is in {path}", topic=self._topic, path=self._store.path
                 ),
-                remedy="mqctl store verify",
+                remedy=command_line("mqctl store verify"),
             )
         return {queue_id: sorted(queue.items()) for queue_id, queue in logged.items()}
 

@@ -8,6 +8,7 @@ from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin.nameserver import ORDER_NAMESPACE, kv_table
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
 from mqctl.operations.plans.changing import now_ms
@@ -69,7 +70,8 @@ def plan_key_values(asking: Asking, namespace: str, values: Mapping[str, str | N
     masters = masters_of(open_brokers(asking))
     if not masters:
         raise NotFoundError(
-            sentence("settings-no-master-registered", "no master is registered"), remedy="mqctl broker list"
+            sentence("settings-no-master-registered", "no master is registered"),
+            remedy=command_line("mqctl broker list"),
         )
     steps = []
     for key, value in values.items():

@@ -27,7 +27,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
-from mqctl.text import Word, composed, joined, sentence
+from mqctl.text import Word, joined, sentence
 
 _READ_QUEUES = "read_queue_count"
 
@@ -189,12 +189,11 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     refuse_while_used(use, drop_unread=drop_unread)
     steps = [_step(broker, topic, fields_of(broker.topics[topic]), None) for broker in holders]
     count = use.message_count()
-    go = composed("{count} {count_2}", count=counted(count, "message"), count_2="goes" if count == 1 else "go")
     warnings = [
         sentence(
             "undo-restores-settings-not",
-            "{go} with it; mqctl undo restores its settings, not its messages",
-            go=go,
+            "{count:message goes/go} with it; mqctl undo restores its settings, not its messages",
+            count=count,
         )
     ]
     if {broker.name for broker in holders} == {broker.name for broker in _everywhere(asking, topic)}:

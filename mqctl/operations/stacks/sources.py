@@ -92,7 +92,10 @@ class StackRequest:
                 remedy=sentence("name-source-stacks", "name one source of stacks"),
             )
         if not named:
-            remedy = "add --pid PID, -g GROUP (all its instances), --client ID -g GROUP, or --file DUMP"
+            remedy = sentence(
+                "stacks-add-source",
+                "add --pid PID, -g GROUP (all its instances), --client ID -g GROUP, or --file DUMP",
+            )
             raise UsageError(
                 sentence("no-source-stacks-given", "no source of stacks given"),
                 remedy=sentence(
@@ -190,7 +193,12 @@ class GroupSource:
         self._gaps = tuple(replace(gap, subject=None, broker=item.name) for item in brokers for gap in item.gaps[:1])
         if self._gaps and not any(item.client_ids for items in memberships.values() for item in items):
             # Who is online is not known as long as a broker did not tell: nobody is no answer then.
-            problem = f"broker {self._gaps[0].broker} did not list who is online in group {self._group}"
+            problem = sentence(
+                "stacks-online-not-listed",
+                "broker {broker} did not list who is online in group {group}",
+                broker=self._gaps[0].broker,
+                group=self._group,
+            )
             raise self._gaps[0].as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
         self._looks = GroupLooks(
             cluster=self._cluster,

@@ -13,6 +13,7 @@ from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, is_terminal, plain_lines
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, RefusedError, UnreachableError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.gap import exit_code_of
 from mqctl.model.lazy_dataclass import dataclass
@@ -63,7 +64,7 @@ def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
     if request.files:
         raise UsageError(
             sentence("stacks-file-cannot-watched-not", "--file cannot be watched: it does not change"),
-            remedy="mqctl stacks dump --file FILE",
+            remedy=command_line("mqctl stacks dump --file FILE"),
         )
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     since: dict[_Doing, int] = {}

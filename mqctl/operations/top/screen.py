@@ -21,7 +21,7 @@ from mqctl.operations.top.frames import TopFrames
 from mqctl.render.cut import cut_tables
 from mqctl.render.document import Document
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
-from mqctl.text import composed
+from mqctl.text import composed, sentence
 
 _KEYS = {"t": Sort.TIME, "l": Sort.LAG, "i": Sort.IN, "o": Sort.OUT, "m": Sort.MOVED, "n": Sort.NAME}
 _HELP = "q quit   sort by: t lag time, l lag, i in/s, o out/s, m moved, n name   s next   p pause"
@@ -172,5 +172,11 @@ class _Shown:
         lines = fitted_lines(
             _spoken(frame_document(shown, sort=self._sort, groups=groups, topics=max(1, room - groups)))
         )
-        note = f"not refreshed: {self._worker.error}" if self._worker.error else "paused" if self._paused else ""
+        note = (
+            sentence("top-not-refreshed", "not refreshed: {error}", error=self._worker.error)
+            if self._worker.error
+            else sentence("screen-paused", "paused")
+            if self._paused
+            else ""
+        )
         self._screen.draw(lines, [*([note] if note else []), _HELP])

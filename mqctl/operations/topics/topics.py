@@ -65,7 +65,11 @@ def chosen_queues(rows: list[QueueRow], topic: str, ids: Collection[int] | None)
     known = {row.queue_id for row in rows}
     missing = sorted(set(ids) - known)
     if missing:
-        there = f"its queues are {min(known)} to {max(known)}" if known else "it has none that could be asked for"
+        there = (
+            sentence("topics-queues-from-to", "its queues are {first} to {last}", first=min(known), last=max(known))
+            if known
+            else sentence("topics-no-queue-asked", "it has none that could be asked for")
+        )
         raise NotFoundError(
             sentence("topic-no-queue", "topic {topic} has no queue {missing}", topic=topic, missing=missing[0]),
             reason=there,

@@ -8,6 +8,7 @@ from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import DISCARD_TOPIC
@@ -98,7 +99,7 @@ def _planned(asking: Asking, request: ResumeRequest) -> tuple[list[_Resume], Ste
     if not resumes:
         raise NotFoundError(
             sentence("no-such-transaction-discarded", "no such transaction was discarded"),
-            remedy="mqctl transaction list",
+            remedy=command_line("mqctl transaction list"),
         )
     cluster = brokers[0].address.cluster
     steps = tuple(item.step for item in resumes)

@@ -9,6 +9,7 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
@@ -77,7 +78,9 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
             sentence("common-asked", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
         )
         raise NotFoundError(
-            sentence("no-such-master", "there is no such master"), reason=reason, remedy="mqctl broker list"
+            sentence("no-such-master", "there is no such master"),
+            reason=reason,
+            remedy=command_line("mqctl broker list"),
         )
     return state
 

@@ -221,8 +221,8 @@ def table_of(name: str, table: Table) -> str:
         for row in table.rows[:ROWS_SHOWN]
     )
     more = len(table.rows) - ROWS_SHOWN
-    note = f'<p class="note">and {more:,} more, in the saved figures</p>' if more > 0 else ""
-    grid = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
+    rest = f'<p class="note">and {more:,} more, in the saved figures</p>' if more > 0 else ""
+    grid = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{rest}'
     if table.title in _FOLDED:  # the chart tells it better
         title = f"{_text(table.title)} ({len(table.rows):,} rows) {_save_link(name, table)}"
         return f"<details><summary>{title}</summary>{grid}</details>"

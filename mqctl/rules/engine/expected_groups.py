@@ -115,8 +115,12 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
     # Of what is equal an application's topic is named, not the group's own retries.
     lags = sorted(looked.lags.get(expected.group, []), key=lambda lag: lag.topic.startswith(RETRY_PREFIX))
     if not lags:
-        unheard = "" if expected.group in looked.groups else ", and nobody is online: check the name"
-        reason = gaps[0] if gaps else f"it has no offsets{unheard}"
+        no_offsets = (
+            sentence("check-group-no-offsets", "it has no offsets")
+            if expected.group in looked.groups
+            else sentence("check-group-unheard-of", "it has no offsets, and nobody is online: check the name")
+        )
+        reason = gaps[0] if gaps else no_offsets
         for name, limit in (("lag", expected.lag_count), ("lag_time", expected.lag_ms)):
             if limit is not None:
                 yield unknown(name, subject, reason)

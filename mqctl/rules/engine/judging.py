@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from mqctl.errors import UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.finding import (
     Confidence,
     Evidence,
@@ -202,7 +203,7 @@ def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
         if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
             raise UsageError(
                 sentence("doctor-no-rule-matches", "no rule matches {pattern}", pattern=pattern),
-                remedy="mqctl rules list",
+                remedy=command_line("mqctl rules list"),
             )
     chosen = [entry for code, entry in RULES.items() if (not only or _matches(code, only)) and not _matches(code, skip)]
     if not chosen:

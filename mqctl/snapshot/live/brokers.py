@@ -18,6 +18,7 @@ from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.codes import V5_0_0, ResponseCode
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.model.access import AccessFile, AccessState
@@ -267,7 +268,10 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
     mute = [broker for broker in masters if not broker.tells_all_producers]
     if not groups:
         for broker in mute:
-            reason = "the broker is older than 4.9.4 and lists producers of one group only; name it with --group"
+            reason = sentence(
+                "snapshot-broker-older-lists-producers",
+                "the broker is older than 4.9.4 and lists producers of one group only; name it with --group",
+            )
             broker.gaps.append(Gap(part=Part.PRODUCERS, cause=Cause.UNSUPPORTED, reason=reason))
         return
     answers = asking.put(

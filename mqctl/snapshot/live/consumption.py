@@ -16,6 +16,7 @@ from mqctl.snapshot.live.asking import Answers, Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.members import gather_memberships
 from mqctl.snapshot.live.running import gather_running
+from mqctl.text import sentence
 
 _Key = tuple[int, str, str]
 
@@ -90,9 +91,10 @@ def behind_proxy(group: str, stats_of_brokers: Iterable[ConsumeStats]) -> Gap | 
     is_v5 = any(place.pull_offset is not None for item in known for place in item.offset_table.values())
     if not is_v5 or sum(item.consume_tps for item in known) <= 0:
         return None
-    reason = (
-        "messages were handed out within the last minute, and no broker knows a member: unless it just left, it is "
-        "behind a proxy, and --proxy HOST:PORT asks that"
+    reason = sentence(
+        "snapshot-handed-out-no-member",
+        "messages were handed out within the last minute, and no broker knows a member: "
+        "unless it just left, it is behind a proxy, and --proxy HOST:PORT asks that",
     )
     return Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason=reason, subject=GapSubject(group=group))
 

@@ -210,10 +210,16 @@ def all_bounds(asking: Asking, queues: dict[MessageQueue, str], so_far: str) -> 
     """
     bounds, errors = ask_bounds(asking, queues)
     for queue in sorted(set(queues) - set(bounds)):
-        problem = (
-            f"broker {queue.broker_name} did not report where queue {queue.queue_id} of {queue.topic} begins and ends"
+        problem = sentence(
+            "snapshot-queue-not-reported",
+            "broker {broker_name} did not report where queue {queue_id} of {topic} begins and ends",
+            broker_name=queue.broker_name,
+            queue_id=queue.queue_id,
+            topic=queue.topic,
         )
-        remedy = "check it with mqctl broker list, or leave it out with --broker"
+        remedy = sentence(
+            "snapshot-check-broker-list", "check it with mqctl broker list, or leave it out with --broker"
+        )
         raise Gap.of(Part.QUEUES, errors[queue]).as_error(problem, remedy, so_far=so_far)
     return bounds
 

@@ -22,6 +22,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes, split_offset_key
 from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
 from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares
+from mqctl.text import sentence
 
 MOST_RECORDS = 20_000
 """Records of the timer topic that are read, the newest ones; and of each revive queue at most."""
@@ -70,7 +71,12 @@ def _shares(
         first = low if place[0] == TIMER_TOPIC else max(low, revived.get(place[1], 0))
         _read(asking, broker, place, (max(first, end - MOST_RECORDS), end), ledger)
         if end - first > MOST_RECORDS:
-            reason = f"only the newest {MOST_RECORDS:,} of {end - first:,} records were read, pops before count as none"
+            reason = sentence(
+                "snapshot-newest-records-read",
+                "only the newest {most_records:,} of {count:,} records were read, pops before count as none",
+                most_records=MOST_RECORDS,
+                count=end - first,
+            )
             broker.gaps.append(_limit(place, reason))
     for place, (low, _) in bounds.items():
         if place[0] == revive:

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.errors import DeadlineError, MqctlError
-from mqctl.model.command_line import shell_word
+from mqctl.model.command_line import shell_words
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, HeldQueue, RunningInfo, TopicRates, is_grpc_client
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.members import OFFLINE, read_subscription
+from mqctl.text import sentence
 
 
 def gather_running(
@@ -70,19 +71,28 @@ def _not_passed_on(key: tuple[str, str], error: MqctlError) -> Gap:
     """Returns the gap of a client of a proxy: 5.3.3 loses the question on the way to it, and nobody answers."""
     if not isinstance(error, AnswerError | DeadlineError):
         return Gap.of(Part.RUNNING_INFO, error, _client(key))
-    reason = "its proxy passed the question on to no one: RocketMQ 5.3.3 asks no gRPC client what it is doing"
+    reason = sentence(
+        "snapshot-proxy-passed-question-rocketmq",
+        "its proxy passed the question on to no one: RocketMQ 5.3.3 asks no gRPC client what it is doing",
+    )
     return Gap(part=Part.RUNNING_INFO, cause=Cause.UNSUPPORTED, reason=reason, subject=_client(key))
 
 
 def _not_asked(key: tuple[str, str], proxy: str) -> Gap:
-    reason = f"it is behind the proxy {proxy}, which was not asked: --proxy {shell_word(proxy)} does"
+    reason = sentence(
+        "snapshot-behind-proxy-not-asked",
+        "it is behind the proxy {proxy}, which was not asked: {option} does",
+        proxy=proxy,
+        option=shell_words(["--proxy", proxy]),
+    )
     return Gap(part=Part.RUNNING_INFO, cause=Cause.LEFT_OUT, reason=reason, subject=_client(key))
 
 
 def without_stacks(running: Iterable[RunningInfo]) -> list[Gap]:
     """Names the instances that answered without the stacks they were asked for."""
-    reason = (
-        "it answers without stacks: its client does not support them; on its host mqctl stacks dump --pid reads them"
+    reason = sentence(
+        "snapshot-client-without-stacks",
+        "it answers without stacks: its client does not support them; on its host mqctl stacks dump --pid reads them",
     )
     return [
         Gap(

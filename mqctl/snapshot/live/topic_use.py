@@ -24,7 +24,12 @@ def all_told(brokers: list[LiveBroker]) -> None:
     PermissionDeniedError when it refused to tell."""
     for broker in brokers:
         if broker.gaps:
-            problem = f"broker {broker.name} did not report its {broker.gaps[0].part}"
+            problem = sentence(
+                "snapshot-part-not-reported",
+                "broker {name} did not report its {part}",
+                name=broker.name,
+                part=broker.gaps[0].part,
+            )
             raise broker.gaps[0].as_error(problem, "wait for it, or name the others with --broker")
 
 

@@ -16,6 +16,7 @@ from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, p
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings, ask_topics, list_brokers, masters_of
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
+from mqctl.text import sentence
 
 MANY_HALVES, FEW_HALVES = 20_000, 1_000
 _NOBODY = frozenset({1})
@@ -103,7 +104,12 @@ def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
 def _some(asking: Asking, broker: LiveBroker, offsets: OffsetRange, limit: int) -> list[Message]:
     """Reads a range up to a limit; what lies behind is named as not read."""
     if offsets.count > limit:
-        reason = f"{offsets.count:,} messages are not passed by the check loop; the first {limit:,} were read"
+        reason = sentence(
+            "snapshot-messages-passed-check-loop",
+            "{count:,} messages are not passed by the check loop; the first {limit:,} were read",
+            count=offsets.count,
+            limit=limit,
+        )
         subject = GapSubject(topic=offsets.topic)
         broker.gaps.append(Gap(part=Part.TRANSACTIONS, cause=Cause.LEFT_OUT, reason=reason, subject=subject))
     end = min(offsets.end, offsets.first + limit)

@@ -37,7 +37,7 @@ from mqctl.store import config_files as configs
 from mqctl.store.access_file import AccessFileContent, access_of_files, read_access_file
 from mqctl.store.directory import is_rocksdb
 from mqctl.store.rocksdb_database import DatabaseError, rows_of
-from mqctl.text import composed
+from mqctl.text import composed, sentence
 
 _LIST, _MORE_LISTS, _YAML = "plain_acl.yml", "acl", {".yml", ".yaml"}
 _USERS, _ACLS = "config/users", "config/acls"
@@ -97,7 +97,10 @@ def _of_databases(reading: Reading) -> AccessState | None:
     from mqctl.store import rocksdb
 
     if not rocksdb.can_read():
-        reason = "users are kept in a RocksDB database; install mqctl[rocksdb] to read it"
+        reason = sentence(
+            "snapshot-users-kept-rocksdb-database",
+            "users are kept in a RocksDB database; install mqctl[rocksdb] to read it",
+        )
         reading.miss(Part.ACCESS, reason, cause=Cause.UNREADABLE)
         return None
     root = reading.store.path
@@ -175,7 +178,10 @@ def _word(name: str, words: Mapping[int, str], value: object) -> str:
 
 
 def _unfit(name: str) -> BodyError:
-    return BodyError("An entry of a database cannot be read", reason=f"{name} is none that is known here")
+    return BodyError(
+        sentence("snapshot-entry-database-read", "An entry of a database cannot be read"),
+        reason=sentence("snapshot-access-entry-unknown", "{name} is none that is known here", name=name),
+    )
 
 
 def _entries(acl: _Stored) -> Iterator[AccessEntry]:

@@ -117,7 +117,9 @@ def _level_table(levels: str | None) -> DelayLevelTable:
 
 
 def _unreadable(path: Path, file: LoadedConfig) -> BadInputError:
-    remedy = f"check {path.name}.bak beside it: the broker falls back to it"
+    remedy = sentence(
+        "snapshot-check-bak-beside", "check {name}.bak beside it: the broker falls back to it", name=path.name
+    )
     return BadInputError(
         sentence("could-not-read", "could not read {file}", file=path),
         reason=file.state.main_problem or "",

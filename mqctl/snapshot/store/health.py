@@ -14,6 +14,7 @@ from mqctl.store.epochs import cut_of
 from mqctl.store.host import MAPPED, file_system_of, map_limit, with_open_files
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.set_aside import set_aside_parts
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.store.verify import VerifyReport
@@ -52,7 +53,7 @@ def _holder(reading: Reading) -> LockHolder | None:
         return None
     holder = with_open_files(holder, reading.store.path)
     if holder.deleted is None:
-        reason = "another user's process shows root only what it has open"
+        reason = sentence("capture-process-of-another-user", "another user's process shows root only what it has open")
         subject = GapSubject(place=f"process {holder.pid}")
         reading.miss(Part.PROCESSES, reason, subject=subject, cause=Cause.DENIED)
     return holder

@@ -18,6 +18,7 @@ from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.store.logged import sound_records
 from mqctl.store.unread_files import why_unread
+from mqctl.text import sentence
 
 _OPS_COME_WITHIN_MS = 10_000
 """5.x writes op messages together (`transactionOpBatchInterval`, 3 s), after what they are about."""
@@ -81,7 +82,11 @@ def _messages(reading: Reading, bounds: QueueBounds) -> Iterable[tuple[int, Mess
             if (message.topic, message.queue_offset) == (topic, offset):
                 yield offset, message
                 continue
-            reason = f"the entry leads to a message of another queue, at physical offset {physical}"
+            reason = sentence(
+                "snapshot-entry-of-other-queue",
+                "the entry leads to a message of another queue, at physical offset {physical}",
+                physical=physical,
+            )
         reading.miss(Part.TRANSACTIONS, reason, subject=GapSubject(topic=topic, offset=offset))
 
 

@@ -46,7 +46,10 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
             parts += [_unread(path, each) for each in (*odd_topics(store), *unread_queues(store))]
         timers = store.path / "timerlog"
         if timers.is_dir() and read_timer_check(store.path / "config" / "timercheck") is None:
-            reason = "without config/timercheck nobody knows which timers were delivered: all count as waiting"
+            reason = sentence(
+                "unread-without-timercheck",
+                "without config/timercheck nobody knows which timers were delivered: all count as waiting",
+            )
             parts.append(Unread(store=path, part="config/timercheck", reason=reason, bytes=0, messages=None))
     return parts
 
@@ -85,7 +88,7 @@ def log_parts(path: str, store: StoreDirectory) -> list[Unread]:
         Unread(
             store=path,
             part=str(store.relative(file.path)),
-            reason=f"{parts[0][2]} at {_in_words(parts)}",
+            reason=sentence("unread-refused-at", "{reason} at {places}", reason=parts[0][2], places=_in_words(parts)),
             bytes=sum(high - low for low, high, _ in parts),
             messages=None,
         )

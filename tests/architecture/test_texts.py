@@ -1,0 +1,183 @@
+"""What errors, gaps, notes and plans say are texts with keys, never mere strings of ours."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from tests.sources import Source, in_every_module, parsed
+
+SAID = frozenset({"problem", "reason", "remedy", "note"})
+"""Arguments that say something, whoever takes them: errors, gaps, parts of plans, what makes one of these."""
+_SAYS = re.compile(r"[^\W\d]\S* \S")
+"""Several words; one alone is a code or a name."""
+_WORD = re.compile(r"[^\W\d]{2,}")
+Known = Mapping[str, list[ast.expr]]
+
+
+class Handed(NamedTuple):
+    """A mere string that is handed on: to a class or function, or (None) as an argument that says something."""
+
+    taker: str | None
+    where: str
+
+
+def error_names(classes: Iterable[tuple[str, frozenset[str]]]) -> set[str]:
+    """The names of MqctlError and of all classes below it, of classes and what is above each."""
+    above = dict(classes)
+    names = {"MqctlError"}
+    while more := {name for name, bases in above.items() if bases & names} - names:
+        names |= more
+    return names
+
+
+def classes_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yields the classes of a module, each with the names above it."""
+    for node in source.nodes:
+        if isinstance(node, ast.ClassDef):
+            yield node.name, frozenset(base.id for base in node.bases if isinstance(base, ast.Name))
+
+
+def mere_strings(source: Source) -> Iterator[Handed]:
+    """Yields the sentences of a module without a key that are handed on."""
+    if source.name.startswith("embedded_broker"):
+        return
+    for scope, inside in scopes(source.tree):
+        known = assigned(inside)
+        handed_on: list[tuple[str | None, ast.expr]] = [(None, value) for value in defaults(scope)]
+        for node in inside:
+            handed_on += handed(node)
+        for taker, argument in handed_on:
+            for text in mere(argument, known):
+                yield Handed(taker, f"{source.name}:{text.lineno}: {ast.unparse(text)}")
+
+
+classes_everywhere = in_every_module(classes_of)
+mere_strings_everywhere = in_every_module(mere_strings)
+
+
+def said_without_key(strings: Iterable[Handed], errors: set[str]) -> list[str]:
+    return [one.where for one in strings if one.taker is None or one.taker in errors]
+
+
+def scopes(module: ast.Module) -> Iterator[tuple[ast.AST, list[ast.AST]]]:
+    """Yields a module and each function of it with the nodes that belong to it alone."""
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        scope = waiting.pop()
+        inside, rest = [], list(ast.iter_child_nodes(scope))
+        while rest:
+            node = rest.pop()
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                waiting.append(node)
+                continue
+            inside.append(node)
+            rest += ast.iter_child_nodes(node)
+        if inside:
+            yield scope, inside
+
+
+def assigned(nodes: list[ast.AST]) -> Known:
+    values: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values.setdefault(name, []).append(value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                values.setdefault(name, []).append(value)
+    return values
+
+
+def handed(node: ast.AST) -> Iterator[tuple[str | None, ast.expr]]:
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name):
+            yield from ((node.func.id, value) for value in node.args)
+        yield from ((None, word.value) for word in node.keywords if word.arg in SAID)
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in SAID:
+            yield None, value
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            yield from ((None, value) for one, value in zip(names, values, strict=False) if ast.unparse(one) in SAID)
+
+
+def defaults(scope: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+        arguments = [*scope.args.posonlyargs, *scope.args.args]
+        positional = zip(arguments[len(arguments) - len(scope.args.defaults) :], scope.args.defaults, strict=True)
+        by_name = zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True)
+        yield from (value for argument, value in (*positional, *by_name) if argument.arg in SAID and value is not None)
+
+
+def mere(value: ast.expr, known: Known) -> Iterator[ast.expr]:
+    """Yields the parts of an expression that are mere strings with words of ours in them."""
+    match value:
+        case ast.Constant(value=str(text)) if _SAYS.search(text):
+            yield value
+        case ast.JoinedStr(values=parts):
+            if any(isinstance(part, ast.Constant) and _WORD.search(str(part.value)) for part in parts):
+                yield value
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from (*mere(left, known), *mere(right, known))
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*mere(body, known), *mere(orelse, known))
+        case ast.BoolOp(values=values):
+            for one in values:
+                yield from mere(one, known)
+        case ast.Call(func=ast.Attribute(value=ast.Constant() as template, attr="format" | "join")):
+            yield from mere(template, known)
+        case ast.Name(id=name):
+            for one in known.get(name, []):
+                yield from mere(one, {})
+
+
+def test_whatever_says_something_says_a_text_with_a_key() -> None:
+    errors = error_names(classes_everywhere())
+    strings = said_without_key(mere_strings_everywhere(), errors)
+    assert len(errors) > 10 and strings == [], "use sentence() of mqctl.text, or command_line()"
+
+
+def plurals(source: Source) -> Iterator[str]:
+    """Yields choices between two words by whether a number is one: `mqctl.units` has nouns and verbs with counts."""
+    for node in source.nodes:
+        match node:
+            case ast.IfExp(
+                test=ast.Compare(comparators=[ast.Constant(value=1)]),
+                body=ast.Constant(value=str(one)),
+                orelse=ast.Constant(value=str(other)),
+            ) if re.fullmatch("[a-z ]+", f"{one}{other}"):
+                yield f"{source.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+plurals_everywhere = in_every_module(plurals)
+
+
+def test_nouns_and_verbs_of_counts_are_made_in_one_place() -> None:
+    assert plurals_everywhere() == [], "use counted(), or {count:message is/are} in a sentence"
+    assert len(list(plurals(parsed("a.py", "f\"{n} key{'' if n == 1 else 's'}\"")))) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "is_found"),
+    [
+        ('raise UsageError("no such thing")', True),
+        ('raise UsageError(f"no {thing}")', True),
+        ('raise UsageError(sentence("a", "b"), remedy="mqctl topic list")', True),
+        ('raise Refused(text if text else "nothing else")', True),
+        ('def f():\n why = "too late"\n raise UsageError(problem, reason=why)', True),
+        ('def f(*, remedy: str = "wait for it") -> None:\n    pass', True),
+        ('Gap(part=part, cause=cause, reason="it was " + name)', True),
+        ('reason = f"line {number} is cut"', True),
+        ('problem, remedy = f"could not write {file}", None', True),
+        ('raise UsageError(sentence("a", "b"), reason=str(error))', False),
+        ('raise UsageError(sentence("a", "b"), remedy=command_line("mqctl topic list"))', False),
+        ('raise ValueError("of Python")', False),
+        ('raise UsageError(problem, reason=f"{error}")', False),
+    ],
+)
+def test_the_look_at_the_sources_finds_mere_strings(source: str, *, is_found: bool) -> None:
+    module = parsed("a.py", f"class Refused(UsageError): ...\nclass UsageError(MqctlError): ...\n{source}")
+    assert bool(said_without_key(mere_strings(module), error_names(classes_of(module)))) is is_found
