@@ -13,6 +13,7 @@ from mqctl.cli.exit import names_secret
 from mqctl.errors import MqctlError
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand
@@ -54,7 +55,9 @@ def carried(commands: str, words: Sequence[str], load: Load) -> Carried:
 
 def left_out(words: Sequence[str]) -> str:
     """Returns the sentence that names what a line lacks of what was typed; empty where it lacks nothing."""
-    return f"without a counterpart: {shell_words(words)}" if words else ""
+    if not words:
+        return ""
+    return sentence("cli-left-out", "without a counterpart: {lost}", lost=shell_words(words))
 
 
 def _carried(ours: list[str], words: list[str], load: Load) -> Carried:

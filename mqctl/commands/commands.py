@@ -12,6 +12,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.model.command_line import command_line
 from mqctl.render.commands import CommandRow, MqadminRow, commands_document, mqadmin_document
+from mqctl.text import key_of, values_of
 
 EXAMPLES = (
     "mqctl commands",
@@ -47,4 +48,6 @@ def _row(entry: mqadmin.SubCommand) -> MqadminRow:
         commands=list(lines),
         note=entry.note,
         commands_argv=[list(line.words) for line in lines],
+        note_key=key_of(entry.note),
+        note_values=values_of(entry.note),
     )

@@ -86,7 +86,7 @@ class ClientProcess:
     def last_words(self) -> str:
         """Returns the end of what it said on its standard error."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return "; ".join(line.strip() for line in lines[-3:]) or "it said nothing"
+        return "; ".join(line.strip() for line in lines[-3:]) or sentence("process-said-nothing", "it said nothing")
 
     @property
     def alive(self) -> bool:

@@ -85,7 +85,9 @@ class Child:
         lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         if lines:
             return "; ".join(line.strip() for line in lines[-_TOLD_LINES:])
-        return "it said nothing" if self.alive else f"its process ended with {self._process.wait()}"
+        if self.alive:
+            return sentence("process-said-nothing", "it said nothing")
+        return sentence("local-process-ended-with", "its process ended with {code}", code=self._process.wait())
 
     def kill(self) -> None:
         """Ends it as kill -9 does, and waits for it."""

@@ -8,6 +8,7 @@ not leave out. tests/model/test_forms.py keeps a file of each form.
 from __future__ import annotations
 
 from mqctl import __version__
+from mqctl.text import sentence
 
 PROFILES = 1
 CHECKS = 1
@@ -27,11 +28,17 @@ FORMS = {
     "recording": RECORDING,
 }
 """What `mqctl --version -o json` tells."""
-UPGRADE = "upgrade this mqctl, or use the one that wrote it"
+UPGRADE = sentence("forms-upgrade", "upgrade this mqctl, or use the one that wrote it")
 
 
 def newer_than_known(written: int, known: int) -> str | None:
     """The reason not to read a file of form `written`; None where it is known."""
     if written <= known:
         return None
-    return f"it was written by a newer mqctl: it has form {written}, and mqctl {__version__} reads forms up to {known}"
+    return sentence(
+        "forms-newer-than-known",
+        "it was written by a newer mqctl: it has form {written}, and mqctl {version} reads forms up to {known}",
+        written=written,
+        version=__version__,
+        known=known,
+    )

@@ -29,7 +29,9 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 }
 _MEASURES = ("lag", "lag_time", "lost", "ready", "invisible", "due", "retry")
 _OLD_WORDS = ("time_lag", "lag_ms")  # as it was called once, and as machine forms call it
-_REMEDY = "for instance --until 'lag<100', --until 'lag_time<30s and lag(order-service)<=1000'"
+_REMEDY = sentence(
+    "lag-until-for-instance", "for instance --until 'lag<100', --until 'lag_time<30s and lag(order-service)<=1000'"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ _PARTS = {
 }
 # Looks between two that are compared: members share queues out anew every 20 s.
 _MOST_BETWEEN = 30
-_WHY = "a recorder does not ask for it"
+_WHY = sentence("recorder-does-not-ask", "a recorder does not ask for it")
 
 
 def snapshot_at(recording: Recording, moment_ms: int) -> ClusterSnapshot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Table
@@ -35,6 +36,8 @@ class MqadminRow:
     commands: list[str]
     note: str
     commands_argv: list[list[str]]
+    note_key: str | None
+    note_values: dict[str, Any] | None
 
     @property
     def instead(self) -> str:

@@ -122,9 +122,11 @@ def _unfit(value: Table) -> str:
     version = _object(value.get("dataVersion"))
     for key in ("timestamp", "counter", "stateVersion", "stateMachineVersion"):
         if version.get(key) is not None and _maybe_int(version[key]) is None:
-            return f"unparsable: dataVersion.{key} is no number"
+            return sentence("store-version-no-number", "unparsable: dataVersion.{key} is no number", key=key)
     endless = _endless(value)
-    return f"unparsable: {endless} is no finite number" if endless else ""
+    if not endless:
+        return ""
+    return sentence("store-no-finite-number", "unparsable: {place} is no finite number", place=endless)
 
 
 def _endless(document: object) -> str | None:

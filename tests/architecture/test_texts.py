@@ -46,8 +46,9 @@ def mere_strings(source: Source) -> Iterator[Handed]:
     """Yields the sentences of a module without a key that are handed on."""
     if source.name.startswith("embedded_broker"):
         return
+    of_module = assigned(list(source.tree.body))
     for scope, inside in scopes(source.tree):
-        known = assigned(inside)
+        known = {**of_module, **assigned(inside)}
         handed_on: list[tuple[str | None, ast.expr]] = [(None, value) for value in defaults(scope)]
         for node in inside:
             handed_on += handed(node)
@@ -172,6 +173,7 @@ def test_nouns_and_verbs_of_counts_are_made_in_one_place() -> None:
         ('Gap(part=part, cause=cause, reason="it was " + name)', True),
         ('reason = f"line {number} is cut"', True),
         ('problem, remedy = f"could not write {file}", None', True),
+        ('WHY = "it is too late"\ndef f():\n    raise UsageError(problem, reason=WHY)', True),
         ('raise UsageError(sentence("a", "b"), reason=str(error))', False),
         ('raise UsageError(sentence("a", "b"), remedy=command_line("mqctl topic list"))', False),
         ('raise ValueError("of Python")', False),

@@ -54,6 +54,8 @@ def test_a_name_is_found_in_any_case(mqctl: Run) -> None:
             "commands": ["mqctl topic stats -t TOPIC"],
             "note": "",
             "commands_argv": [["mqctl", "topic", "stats", "-t", "TOPIC"]],
+            "note_key": None,
+            "note_values": None,
         }
     ]
 

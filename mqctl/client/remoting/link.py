@@ -393,5 +393,5 @@ def _reason(error: OSError) -> str:
     if getattr(error, "remedy", ""):
         return str(error)
     if isinstance(error, TimeoutError):
-        return "no connection in time"
+        return sentence("client-no-connection-in-time", "no connection in time")
     return (error.strerror or str(error)).lower()

@@ -184,7 +184,7 @@ def _not_started(java: Java, log: Path) -> ConfigurationError:
             version=java.version,
             origin=java.origin,
         ),
-        reason="; ".join(map(str.strip, tail)) or sentence("spark-said-nothing", "it said nothing"),
+        reason="; ".join(map(str.strip, tail)) or sentence("process-said-nothing", "it said nothing"),
         remedy=sentence(
             "spark-check-master-conf-point", "check --master and --conf, or point JAVA_HOME at another Java"
         ),
