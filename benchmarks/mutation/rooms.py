@@ -27,10 +27,14 @@ class Room:
             yield from (file.relative_to(root) for file in files if file.name != "__init__.py")
 
 
+_LAG = ("lag", "lag_condition", "lag_trend")
 ROOMS = {
     "allocation": Room(("mqctl/allocation",), ("tests/allocation",)),
     "filter": Room(("mqctl/filter",), ("tests/filter",)),
-    "lag": Room(("mqctl/model/lag.py", "mqctl/model/lag_condition.py", "mqctl/model/lag_trend.py"), ("tests/model",)),
+    "lag": Room(
+        ("mqctl/lag", *(f"mqctl/model/{name}.py" for name in _LAG)),
+        ("tests/lag", *(f"tests/model/test_{name}.py" for name in _LAG)),
+    ),
     "model": Room(("mqctl/model",), ("tests/model",)),
     "plan": Room(("mqctl/plan",), ("tests/plan",)),
     "protocol": Room(("mqctl/protocol",), ("tests/protocol",)),

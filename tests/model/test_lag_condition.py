@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.errors import UsageError
-from mqctl.model.lag import LagState, QueueLag
+from mqctl.model.lag import GroupLag, LagState, QueueLag
 from mqctl.model.lag_condition import Facts, GroupFacts, Known, facts_of, parse_condition
 from tests.each import each
 
@@ -132,3 +134,163 @@ def row(state: LagState, *, lag: int | None, age: int | None, end: int | None = 
 )
 def test_facts_know_what_they_do_not_know(rows: list[QueueLag], complete: bool, truth: bool | None) -> None:
     assert parse_condition("lag<10 and lag_time<1m").holds(facts_of(rows, complete=complete)) is truth
+
+
+@each("sign", ["<", "<=", "=", "==", "!=", ">=", ">"])
+def test_each_sign_below_at_and_above(sign: str) -> None:
+    """Of a number that is known, and of one that is only known to be no less."""
+    exact = {
+        "<": (True, False, False),
+        "<=": (True, True, False),
+        "=": (False, True, False),
+        "==": (False, True, False),
+        "!=": (True, False, True),
+        ">=": (False, True, True),
+        ">": (False, False, True),
+    }
+    at_least = {
+        "<": (None, False, False),
+        "<=": (None, None, False),
+        "=": (None, None, False),
+        "==": (None, None, False),
+        "!=": (None, None, True),
+        ">=": (None, True, True),
+        ">": (None, None, True),
+    }
+    condition = parse_condition(f"lag {sign} 10")
+    zero = Known(0)
+    for known, expected in ((True, exact), (False, at_least)):
+        said = [condition.holds({"a": GroupFacts(Known(value, known), zero, zero)}) for value in (9, 10, 11)]
+        assert tuple(said) == expected[sign], known
+
+
+_TRUTHS = {"t": "lag(a)=5", "f": "lag(a)=6", "u": "lag(c)=1"}
+
+
+@each(
+    "words, truth",
+    [
+        ("t and t", True),
+        ("t and f", False),
+        ("t and u", None),
+        ("f and u", False),
+        ("u and u", None),
+        ("t and t and f", False),
+        ("t or f", True),
+        ("f or f", False),
+        ("f or u", None),
+        ("u or t", True),
+        ("u or u", None),
+        ("f or f or t", True),
+        ("t or f and f", True),
+        ("(t or f) and f", False),
+        ("((t))", True),
+    ],
+)
+def test_three_values_and_two_words(words: str, truth: bool | None) -> None:
+    condition = parse_condition(re.sub(r"\b[tfu]\b", lambda match: _TRUTHS[match[0]], words))
+    assert condition.holds(TWO) is truth
+
+
+def test_a_condition_names_its_groups_and_words_in_capitals_are_the_same() -> None:
+    condition = parse_condition("lag(a)=6 OR lag=5 or Lag-Time(b)<1s AND LOST(a)=0")
+    assert (condition.groups, condition.holds(TWO)) == (frozenset("ab"), True)
+    assert parse_condition("lag=5").groups == frozenset()
+
+
+@each("measure", ["lag", "lag_time", "lost", "ready", "invisible", "due", "retry"])
+def test_each_measure_is_read_from_where_it_stands(measure: str) -> None:
+    names = ("lag", "lag_time", "lost", "ready", "invisible", "due", "retry")
+    values = GroupFacts(*(Known(number) for number in range(41, 48)))
+    number = 41 + names.index(measure)
+    unit = "ms" if measure == "lag_time" else ""
+    assert parse_condition(f"{measure}={number}{unit}").holds({"a": values})
+    assert not parse_condition(f"{measure}!={number}{unit}").holds({"a": values})
+    bare = GroupFacts(Known(0), Known(0), Known(0))
+    assert parse_condition(f"{measure}=0{unit}").holds({"a": bare})
+    assert parse_condition(f"{measure}=0{unit}").holds({}) is None
+
+
+@each(
+    "text, position",
+    [
+        (";", "';' at character 1 has"),
+        ("  ; ", "';' at character 3 has"),
+        ("lag < ;", "';' at character 7 has"),
+        ("lag  x 3", "'x' at character 6 is not one of < <= > >= = !="),
+        ("lag ( or", "`)` is missing at the end"),
+        ("lag(a", "`)` is missing at the end"),
+        ("lag(a<", "'<' at character 6 is not `)`"),
+        ("lag()", "')' at character 5 is not a group"),
+        ("lag(()", "'(' at character 5 is not a group"),
+        ("(lag<3 lag", "'lag' at character 8 is not `)`"),
+        ("lag<3 )", "')' at character 7 is not `and` or `or`"),
+        ("lag<3 and", "a comparison is missing at the end"),
+        ("lag < 9223372036854775808", "'9223372036854775808' at character 7 is not a number"),
+        ("lag_time<9999999999999999d", "'9999999999999999d' at character 10 is not a duration"),
+        ("lag_time<30x", "'30x' at character 10 is not a duration"),
+    ],
+)
+def test_the_character_of_what_is_wrong(text: str, position: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_condition(text)
+    assert position in (caught.value.reason or "")
+    assert text in str(caught.value)
+
+
+def test_the_largest_number_and_the_longest_span() -> None:
+    zero = Known(0)
+    facts_ = {"a": GroupFacts(Known((1 << 63) - 1), Known(1 << 62), zero)}
+    assert parse_condition(f"lag={(1 << 63) - 1}").holds(facts_)
+    assert parse_condition(f"lag_time={1 << 62}ms").holds(facts_)
+
+
+@each(
+    "rows, complete, lag, lag_time, lost",
+    [
+        ([row(LagState.BEHIND, lag=3, age=5)] * 2, True, Known(6), Known(5), Known(0)),
+        ([row(LagState.BEHIND, lag=3, age=5), row(LagState.BEHIND, lag=1, age=9)], True, Known(4), Known(9), Known(0)),
+        ([row(LagState.CAUGHT_UP, lag=0, age=None)], True, Known(0), Known(0), Known(0)),
+        ([row(LagState.BEYOND_MAX, lag=-5, age=None)], True, Known(0), Known(0), Known(0)),
+        ([row(LagState.BEHIND, lag=1, age=None)], True, Known(1), Known(0, False), Known(0)),
+        ([row(LagState.BEHIND, lag=1, age=5)], False, Known(1, False), Known(5, False), Known(0, False)),
+        ([row(LagState.NEVER_COMMITTED, lag=None, age=None, end=1)], True, Known(0, False), Known(0, False), Known(0)),
+        ([row(LagState.NEVER_COMMITTED, lag=None, age=None, end=0)], True, Known(0), Known(0), Known(0)),
+        ([row(LagState.NO_QUEUE, lag=None, age=None, end=None)], True, Known(0), Known(0), Known(0)),
+    ],
+)
+def test_facts_of_queues(rows: list[QueueLag], complete: bool, lag: Known, lag_time: Known, lost: Known) -> None:
+    found = facts_of(rows, complete=complete)["a"]
+    assert (found.lag, found.lag_time, found.lost) == (lag, lag_time, lost)
+
+
+@each("complete, pops_complete", [(True, True), (True, False), (False, True), (False, False)])
+def test_facts_of_what_is_popped(complete: bool, pops_complete: bool) -> None:
+    def popping(group: str, topic: str, **counts: int) -> GroupLag:
+        return GroupLag(
+            group=group,
+            topic=topic,
+            queue_count=1,
+            never_committed_count=0,
+            lag_count=0,
+            lost_count=0,
+            lag_ms=0,
+            **counts,  # type: ignore[arg-type]
+        )
+
+    groups = [
+        popping("a", "T", ready_count=1, invisible_count=20, due_count=300, retry_count=4_000),
+        popping("a", "U", ready_count=5, invisible_count=60, due_count=700),
+        popping("b", "T", ready_count=9),
+    ]
+    rows = [row(LagState.BEHIND, lag=3, age=5)]
+    found = facts_of(rows, complete=complete, popping=groups, pops_complete=pops_complete)
+    exact = complete and pops_complete
+    assert found.keys() == {"a"}
+    given = found["a"]
+    assert given.ready == Known(6, exact)
+    assert given.invisible == Known(80, exact)
+    assert given.due == Known(1_000, exact)
+    assert given.retry == Known(4_000, exact)
+    assert given.lag == Known(3, complete)
+    assert facts_of(rows, complete=complete)["a"].ready == Known(0, complete)

@@ -11,6 +11,7 @@ from mqctl.model.member import Subscription
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules import Settings, diagnose
 from tests.rules.group_faults import SCENES, popping
+from tests.rules.live_faults import after, standing_at, taking_turns
 from tests.rules.live_snapshots import (
     BROKERS,
     LIVE,
@@ -91,3 +92,14 @@ def test_name_server_lists_that_overlap_are_one_cluster() -> None:
 )
 def test_pops_as_they_should_be_are_no_fault(scene: ClusterSnapshot) -> None:
     assert diagnose(scene).findings == ()
+
+
+@pytest.mark.parametrize(("consumed_tps", "codes"), [(0.5, {"MQ315"}), (0.25, {"MQ307", "MQ410"})])
+def test_an_offset_that_stands_still_while_its_owner_works_on_other_queues_is_not_stuck(
+    consumed_tps: float, codes: set[str]
+) -> None:
+    """The playbook of a backlog ended with "consumption stands still" where each queue only waited its turn."""
+    now = standing_at(600, 1_000)
+    now = replace(now, running=(taking_turns(consumed_tps)(now.running[0]), *now.running[1:]))
+    findings = diagnose(after(now, standing_at(600, 900)), only=("MQ307", "MQ315", "MQ410")).findings
+    assert {finding.code for finding in findings} == codes

@@ -21,9 +21,8 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.thresholds import Settings
 from mqctl.render.advice import advice_document
 from mqctl.render.document import Paragraphs
-from mqctl.rules import diagnose
 from tests.each import each
-from tests.rules.live_faults import after, standing_at, taking_turns
+from tests.rules.live_faults import after
 from tests.rules.live_snapshots import BROKERS, LIVE, MINUTE, NOW, held, saying
 
 Offsets = tuple[int, int]
@@ -168,17 +167,6 @@ def test_a_queue_waits_its_turn_while_all_threads_of_its_owner_work() -> None:
     half = state((30, 600), (0, 600), DONE, DONE, rt_ms=2_000.0, tps=0.25, said=ONE_THREAD)
     idle = advise(half, then)
     assert (idle.queues[1].movement, idle.movement) == (Movement.STALLED, Movement.STALLED)
-
-
-@pytest.mark.parametrize(("consumed_tps", "codes"), [(0.5, {"MQ315"}), (0.25, {"MQ307", "MQ410"})])
-def test_an_offset_that_stands_still_while_its_owner_works_on_other_queues_is_not_stuck(
-    consumed_tps: float, codes: set[str]
-) -> None:
-    """The playbook of a backlog ended with "consumption stands still" where each queue only waited its turn."""
-    now = standing_at(600, 1_000)
-    now = replace(now, running=(taking_turns(consumed_tps)(now.running[0]), *now.running[1:]))
-    findings = diagnose(after(now, standing_at(600, 900)), only=("MQ307", "MQ315", "MQ410")).findings
-    assert {finding.code for finding in findings} == codes
 
 
 def test_messages_that_came_a_moment_ago_blame_nobody_yet() -> None:
