@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mqctl.allocation.carrying import Capacity, Mode, client_loads
+from mqctl.allocation.carrying import UNKNOWN, Capacity, Load, Mode, RoomLoad, client_loads, parallelism, room_loads
+from mqctl.allocation.rooms import room_rule
 from mqctl.allocation.simulation import Layout, StrategyResult, numbered_layout, simulate
 from mqctl.allocation.strategies import Average
 from mqctl.lag.advice import BacklogAdvice, backlog_advice
@@ -19,6 +20,7 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.thresholds import Settings
 from tests.allocation.group_events import Group, consumed
+from tests.each import each
 from tests.rules.live_faults import after
 from tests.rules.live_snapshots import BROKERS, LIVE, held, member, membership, running
 
@@ -175,3 +177,132 @@ def test_advice_is_what_simulations_show(made: tuple[Layout, Group], backlog: in
         larger = replace(group, thread_count=4 * group.thread_count)
         later = sum(consumed(larger, waiting, SPAN_MS).values())
         assert near(larger, later * 1000 / SPAN_MS, before * 1000 / SPAN_MS), (threads, before, later)
+
+
+CONCURRENT = Capacity(tps=40.0, thread_count=4)
+ORDERLY = Capacity(tps=40.0, thread_count=4, mode=Mode.ORDERLY)
+KEYED = Capacity(tps=40.0, thread_count=4, mode=Mode.KEY_ORDERED)
+
+
+@each(
+    "capacity, queue_count, lanes, reachable",
+    [
+        (CONCURRENT, 0, 0, 0.0),
+        (CONCURRENT, 1, 4, 40.0),
+        (KEYED, 1, 4, 40.0),
+        (ORDERLY, 0, 0, 0.0),
+        (ORDERLY, 1, 1, 10.0),
+        (ORDERLY, 3, 3, 30.0),
+        (ORDERLY, 4, 4, 40.0),
+        (ORDERLY, 5, 4, 40.0),
+        (UNKNOWN, 0, None, 0.0),
+        (UNKNOWN, 1, None, None),
+        (Capacity(tps=40.0), 1, None, 40.0),
+        (Capacity(tps=40.0, mode=Mode.ORDERLY), 1, None, None),
+        (Capacity(thread_count=4, mode=Mode.ORDERLY), 1, 1, None),
+        (Capacity(tps=40.0, thread_count=0, mode=Mode.ORDERLY), 1, 0, None),
+    ],
+)
+def test_lanes_and_what_passes_them(
+    capacity: Capacity, queue_count: int, lanes: int | None, reachable: float | None
+) -> None:
+    assert (capacity.lanes(queue_count), capacity.reachable_tps(queue_count)) == (lanes, reachable)
+
+
+@each(
+    "capacity, arriving, keys, carried",
+    [
+        (CONCURRENT, [], [], 0.0),
+        (CONCURRENT, [30.0, 9.0], [], 39.0),
+        (CONCURRENT, [30.0, 11.0], [], 40.0),
+        (CONCURRENT, [30.0], [30.0], 30.0),
+        (ORDERLY, [9.0, 10.0], [], 19.0),
+        (ORDERLY, [9.0, 11.0], [], 19.0),
+        (ORDERLY, [30.0], [], 10.0),
+        (ORDERLY, [10.0] * 5, [], 40.0),
+        (ORDERLY, [1.0], [30.0], 1.0),
+        (KEYED, [30.0], [], 30.0),
+        (KEYED, [30.0], [10.0], 30.0),
+        (KEYED, [30.0], [11.0, 12.0], 27.0),
+        (KEYED, [50.0], [], 40.0),
+        (UNKNOWN, [1.0], [], None),
+        (UNKNOWN, [], [], 0.0),
+        (Capacity(tps=40.0, mode=Mode.KEY_ORDERED), [50.0], [20.0], 40.0),
+        (Capacity(tps=40.0), [5.0], [], 5.0),
+    ],
+)
+def test_what_is_carried_of_what_arrives(
+    capacity: Capacity, arriving: list[float], keys: list[float], carried: float | None
+) -> None:
+    assert capacity.carried_tps(arriving, keys) == carried
+
+
+def test_modes_of_listeners() -> None:
+    assert (Mode.of(orderly=True), Mode.of(orderly=False)) == (Mode.ORDERLY, Mode.CONCURRENT)
+    assert [ORDERLY.orderly, CONCURRENT.orderly, KEYED.orderly] == [True, False, False]
+
+
+def load(client: str, lanes: int | None = 2, required: float | None = 3.0, carried: float | None = 3.0) -> Load:
+    return Load(
+        client_id=client, queue_count=1, lanes=lanes, required_tps=required, capacity_tps=5.0, carried_tps=carried
+    )
+
+
+@each(
+    "required, carried, enough",
+    [
+        (3.0, 3.0, True),
+        (3.0, 2.999999, False),
+        (3.0, 3.0 - 1e-10, True),
+        (1e9, 1e9 - 0.5, True),
+        (0.0, 0.0, True),
+        (None, 3.0, None),
+        (3.0, None, None),
+    ],
+)
+def test_enough_is_all_that_arrives(required: float | None, carried: float | None, enough: bool | None) -> None:
+    assert load("c", required=required, carried=carried).enough is enough
+
+
+def test_loads_by_client() -> None:
+    layout = numbered_layout(["T"], 3, 2)
+    first, second, third = layout.queues
+    result = simulate(layout, Average())
+    given = client_loads(result, {first: 1.0, second: 2.0}, {"client-00": CONCURRENT}, UNKNOWN)
+    assert given == [
+        Load(client_id="client-00", queue_count=2, lanes=4, required_tps=3.0, capacity_tps=40.0, carried_tps=3.0),
+        Load(client_id="client-01", queue_count=1, lanes=None, required_tps=None, capacity_tps=None, carried_tps=None),
+    ]
+    arriving = {first: 15.0, second: 15.0, third: 1.0}
+    keys = {first: {"k": 7.0, "l": 1.0}, second: {"k": 6.0}, third: {"k": 99.0}}
+    for capacity, carried in ((KEYED, 27.0), (CONCURRENT, 30.0), (ORDERLY, 20.0)):
+        assert client_loads(result, arriving, {}, capacity, keys)[0].carried_tps == carried
+    assert client_loads(result, arriving, {}, KEYED, {third: {}})[0].carried_tps == 30.0
+
+
+@each(
+    "loads, lanes, required, enough",
+    [
+        ([load("HT-a"), load("HT-b", 3)], 5, 6.0, True),
+        ([load("HT-a"), load("HT-b", None)], None, 6.0, True),
+        ([load("HT-a"), load("HT-b", required=None)], 4, None, None),
+        ([load("HT-a", carried=1.0), load("HT-b", required=None)], 4, None, False),
+        ([load("HT-a", 0, 0.0, 0.0)], 0, 0.0, True),
+    ],
+)
+def test_sums_of_a_room(loads: list[Load], lanes: int | None, required: float | None, enough: bool | None) -> None:
+    for rule, name in ((None, "all"), (room_rule("prefix:-"), "HT"), (room_rule("prefix:@"), "?")):
+        (room,) = room_loads(loads, rule)
+        assert (room.room, room.client_count, room.queue_count) == (name, len(loads), len(loads))
+        assert (room.lanes, room.required_tps, room.enough) == (lanes, required, enough)
+    assert parallelism(loads) == lanes
+
+
+def test_rooms_are_in_order() -> None:
+    rooms: list[RoomLoad] = room_loads([load("b-1"), load("a-1"), load("b-2")], room_rule("prefix:-"))
+    assert [(room.room, room.client_count, room.capacity_tps, room.carried_tps) for room in rooms] == [
+        ("a", 1, 5.0, 3.0),
+        ("b", 2, 10.0, 6.0),
+    ]
+    assert room_loads([], None) == []
+    assert parallelism([]) == 0

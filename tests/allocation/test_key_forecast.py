@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mqctl.allocation.key_forecast import key_forecast
 from mqctl.allocation.key_order import KeyedMessage
 from mqctl.model.queue import MessageQueue
+from tests.each import each
 
 QUEUES = [MessageQueue("T", "a", number) for number in range(4)]
 
@@ -98,3 +99,48 @@ def test_what_is_predicted_is_what_a_schedule_takes(rows: list[tuple[int, str | 
     by_key, by_queue = len(messages) / forecast.key_tps, len(messages) / forecast.queue_tps
     assert by_key - 1e-6 <= played(messages, threads, "key") <= by_key + 1
     assert by_queue - 1e-6 <= played(messages, threads, "queue") <= by_queue + 1
+
+
+@each(
+    "rows, owners, threads, expected",
+    [
+        # Without keys: all threads at once instead of one for the queue, and more of them would have something to do.
+        ([(0, None, 8)], "a", 4, (None, 0.0, 8, 10.0, 40.0, 4.0, 0)),
+        ([(0, "k", 6), (0, "l", 2)], "a", 4, ("k", 0.75, 2, 10.0, 80 / 6, 8 / 6, 2)),
+        ([(0, "l", 4), (0, "k", 4)], "a", 4, ("k", 0.5, 2, 10.0, 20.0, 2.0, 2)),
+        # Two queues of one instance, and of two: the one that ends last counts.
+        ([(0, "k", 6), (1, "l", 2)], "aa", 4, ("k", 0.75, 2, 80 / 6, 80 / 6, 1.0, 2)),
+        ([(0, "k", 6), (1, "l", 2)], "ab", 4, ("k", 1.0, 1, 80 / 6, 80 / 6, 1.0, 2)),
+        ([(0, None, 6), (1, "l", 2)], "ab", 4, ("l", 1.0, 1, 80 / 6, 40.0, 3.0, 1)),
+        ([(0, "k", 3), (0, None, 6), (1, "l", 2)], "ab", 2, ("k", 3 / 9, 3, 110 / 9, 110 / 4.5, 2.0, 2)),
+        ([(0, "k", 6), (1, "l", 2)], "aa", 1, ("k", 0.75, 2, 10.0, 10.0, 1.0, 2)),
+    ],
+)
+def test_forecasts_by_hand(
+    rows: list[tuple[int, str | None, int]],
+    owners: str,
+    threads: int,
+    expected: tuple[str | None, float, int, float, float, float, int],
+) -> None:
+    """Ten messages a second and thread."""
+    messages = waiting(*rows)
+    held = dict(zip(QUEUES, owners, strict=False))
+    forecast = key_forecast(counts(messages), held, messages, thread_count=threads, lane_tps=10.0)
+    assert forecast is not None
+    assert (forecast.busiest_key, forecast.busiest_share, forecast.thread_count) == expected[:3]
+    assert (forecast.queue_tps, forecast.key_tps, forecast.gain) == pytest.approx(expected[3:6])
+    assert (forecast.key_count, forecast.read_count, forecast.is_exact) == (expected[6], len(messages), True)
+
+
+def test_messages_of_queues_in_which_nothing_waits_are_passed_over() -> None:
+    messages = waiting((0, "k", 2), (1, "l", 3))
+    for listed in ({QUEUES[0]: 4, QUEUES[1]: 0}, {QUEUES[0]: 4}):
+        forecast = key_forecast(listed, {}, messages, thread_count=2, lane_tps=None)
+        assert forecast is not None
+        assert (forecast.waiting_count, forecast.read_count, forecast.key_count) == (4, 2, 1)
+        assert (forecast.busiest_key, forecast.is_exact, forecast.queue_tps) == ("k", False, None)
+    assert key_forecast({QUEUES[0]: 0}, {}, messages, thread_count=2, lane_tps=None) is None
+    # What waits in a queue of which nothing was read is counted, and forecast by the others.
+    more = key_forecast({QUEUES[0]: 2, QUEUES[3]: 7}, {}, messages, thread_count=2, lane_tps=1.0)
+    assert more is not None
+    assert (more.waiting_count, more.read_count, more.queue_tps) == (9, 2, 1.0)

@@ -9,6 +9,7 @@ from mqctl.allocation.key_order import KeyedMessage, hash_place, key_lanes, key_
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.selectors import by_key
 from mqctl.model.queue import MessageQueue
+from tests.each import each
 
 FOUR = [MessageQueue("T", "a", number) for number in range(4)]
 
@@ -60,3 +61,47 @@ def test_a_queue_gains_by_order_of_keys_what_its_busiest_key_allows() -> None:
         (0, "a", 4, 4.0),
     ]
     assert key_lanes([]) == []
+
+
+@each("key, count, place", [("", 4, 0), ("a", 4, 1), ("a", 1, 0), ("b", 97, 1), ("ab", 1_000, 105)])
+def test_places_by_hand(key: str, count: int, place: int) -> None:
+    """Java's hashes: 0, 97, 98, 97 * 31 + 98."""
+    assert hash_place(key, count) == place
+
+
+def test_messages_are_read_in_the_order_of_their_time_then_queue_then_offset() -> None:
+    items = [at(1, 5, "k"), at(0, 5, "k"), at(0, 1, "k"), at(1, 9, "k")]
+    for sample in (items, items[::-1]):
+        spread = key_spread(sample, [])
+        assert [(item.move_count, item.last_move_time_ms) for item in spread.spread] == [(1, 5)]
+        assert (spread.by_hash_count, spread.message_count) == (None, 4)
+        assert list(spread.spread[0].counts.items()) == [(FOUR[0], 2), (FOUR[1], 2)]
+
+
+def test_of_equal_moves_the_first_key_comes_first() -> None:
+    sample = [at(queue, time_ms, key) for key in "cab" for time_ms, queue in enumerate((0, 1))]
+    assert [item.key for item in key_spread(sample, FOUR).spread] == ["a", "b", "c"]
+    assert key_spread(sample, FOUR).by_hash_count == 1  # "c" is at 3, "a" at 1, "b" at 2
+
+
+def test_an_empty_sample_shows_nothing() -> None:
+    spread = key_spread([], FOUR)
+    assert (spread.message_count, spread.keyless_count, spread.key_count) == (0, 0, 0)
+    assert (spread.spread, spread.by_hash_count) == ((), 0)
+
+
+def test_what_moves_by_hand() -> None:
+    sample = [at(1, 0, "a"), at(1, 1, "a"), at(2, 2, "b"), at(0, 3, None)]
+    # Of three queues "a" (97) is at 1 again, "b" (98) at 2; of two at 1 and 0.
+    assert (re_routing(sample, FOUR, FOUR[:3]).moved_key_count, re_routing(sample, FOUR, FOUR[:3]).key_count) == (0, 2)
+    two = re_routing(sample, FOUR, FOUR[:2])
+    assert (two.queue_count, two.moved_key_count, two.moved_message_count) == (2, 1, 1)
+    one = re_routing(sample, FOUR, FOUR[:1])
+    assert (one.queue_count, one.moved_key_count, one.moved_message_count) == (1, 2, 3)
+
+
+def test_the_busiest_of_equal_keys_is_the_first() -> None:
+    (lanes,) = key_lanes([at(0, 0, "b"), at(0, 1, "a"), at(0, 2, "a"), at(0, 3, "b"), at(0, 4, None)])
+    assert (lanes.busiest_key, lanes.busiest_count, lanes.message_count, lanes.key_count) == ("a", 2, 5, 2)
+    equal = key_lanes([at(3, 0, "a"), at(1, 1, "b")])
+    assert [item.queue for item in equal] == [FOUR[1], FOUR[3]]

@@ -19,7 +19,7 @@ from mqctl.allocation.strategies import (
     NearbyRoom,
     Strategy,
 )
-from mqctl.allocation.views import View, ownership, sorted_clients, sorted_queues
+from mqctl.allocation.views import View, ownership, sorted_clients, sorted_queues, together, utf16_key
 from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
 
@@ -256,3 +256,111 @@ def test_a_producer_stays_in_its_room_while_it_has_queues() -> None:
     every = queues("HT-a", "CP-a", each=2)
     assert short(selectable_queues(every, "HT", PREFIX)) == "HT-a0 HT-a1"
     assert selectable_queues(every, "XX", PREFIX) == every
+
+
+def nearby(inner: Strategy) -> NearbyRoom:
+    return NearbyRoom(inner, PREFIX.broker_room, PREFIX.client_room)
+
+
+TABLES: list[Strategy] = [
+    *(Average(), AverageByCircle(), ConsistentHash(), nearby(Average()), nearby(AverageByCircle())),
+    nearby(ConsistentHash()),
+]
+
+
+@pytest.mark.parametrize("strategy", TABLES, ids=lambda item: item.name)
+def test_all_clients_together_get_what_each_gets_alone(strategy: Strategy) -> None:
+    """With a client id that is there twice, more clients than queues, a room without clients and one without queues."""
+    members = ["r1-c0", "r1-c1", "r1-c1", "r2-c0", "r4-c0"]
+    for every in (queues("r1-a", "r2-a", "r3-a", each=4), queues("r1-a", each=1), queues("r3-a", each=2)):
+        made = together(strategy, every, members)
+        assert made is not None and list(made) == list(dict.fromkeys(members))
+        for client in members:
+            assert made[client] == strategy.allocate(client, every, members), client
+    for every, listed in (([], members), (queues("r1-a", each=1), [])):
+        with pytest.raises(AllocationError):
+            together(strategy, every, listed)
+
+
+def test_strategies_that_know_one_client_at_a_time() -> None:
+    every, members = queues("r1@a", each=4), ["c0", "c1"]
+    by_room = ByMachineRoom(frozenset({"r1"}))
+    fixed = ByConfig({"r1-c0": queues("r1-a", each=1)})
+    for strategy in (by_room, fixed, nearby(fixed)):
+        assert together(strategy, queues("r1-a", each=2), ["r1-c0"]) is None
+    result = ownership([View(client_id=client, strategy=by_room, clients=members, queues=every) for client in members])
+    assert [result.owners[queue] for queue in every] == [("c0",), ("c0",), ("c1",), ("c1",)]
+    # CONFIG also gives what no view has.
+    other = MessageQueue("T", "elsewhere", 0)
+    listed = ByConfig({"c0": [other], "c1": [every[0], other]})
+    result = ownership([View(client_id=client, strategy=listed, clients=members, queues=every) for client in members])
+    assert (result.owners[other], result.owners[every[0]], result.doubles) == (("c0", "c1"), ("c1",), (other,))
+    assert result.loads(["c1"]) == {"c1": 2, "c0": 1}
+
+
+def test_who_throws_owns_nothing_and_says_why() -> None:
+    every, members = queues("a", each=2), ["c0", "c1"]
+    by_room = ByMachineRoom(frozenset({"a"}))
+    views = [
+        View(client_id="c0", strategy=by_room, clients=[], queues=every),
+        View(client_id="c1", strategy=Average(), clients=members, queues=every),
+        View(client_id="c2", strategy=nearby(Average()), clients=["c2"], queues=every),
+    ]
+    result = ownership(views)
+    assert list(result.failures) == ["c0", "c2"]
+    assert ("clients" in result.failures["c0"], "room" in result.failures["c2"]) == (True, True)
+    assert [result.owners[queue] for queue in every] == [(), ("c1",)]
+    assert ownership([]).owners == {}
+
+
+def test_equal_views_are_equal_whoever_has_them() -> None:
+    """Lists of ids that are the same are one, lists and queues that differ are not."""
+    every, few = queues("a", each=4), queues("a", each=2)
+    average = Average()
+    views = [
+        View(client_id="c0", strategy=average, clients=["c0", "c1"], queues=every),
+        View(client_id="c1", strategy=average, clients=["c0", "c1"], queues=every),
+        View(client_id="c1", strategy=average, clients=["c1"], queues=few),
+        View(client_id="c0", strategy=average, clients=["c0"], queues=few, subscribes=False),
+    ]
+    result = ownership(views)
+    assert [result.owners[queue] for queue in every] == [("c0", "c1"), ("c0", "c1"), ("c1",), ("c1",)]
+    assert result.intended[every[0]] == ("c0", "c0", "c1")
+
+
+@pytest.mark.parametrize(
+    ("broker", "room"),
+    [("r@b", "r"), ("r@b@", "r"), ("r@b@@", "r"), ("r@", None), ("r", None), ("r@b@c", None), ("@b", ""), ("", None)],
+)
+def test_rooms_in_names_of_brokers(broker: str, room: str | None) -> None:
+    every = queues(broker, each=3)
+    for served in ("r", "", "b"):
+        taken = ByMachineRoom(frozenset({served})).allocate("c0", every, ["c0"])
+        assert taken == (every if served == room else []), served
+
+
+@pytest.mark.parametrize(
+    ("count", "members", "expected"),
+    [(0, 2, ["", ""]), (1, 2, ["0", ""]), (5, 3, ["0 3", "1 4", "2"]), (6, 3, ["0 1", "2 3", "4 5"])],
+)
+def test_by_machine_room_the_remainder_lies_at_the_end(count: int, members: int, expected: list[str]) -> None:
+    every = [*queues("r@b", each=count), *queues("other", each=1)]
+    strategy = ByMachineRoom(frozenset({"r"}))
+    listed = clients(members)
+    taken = [strategy.allocate(client, every, listed) for client in listed]
+    assert [" ".join(str(queue.queue_id) for queue in own) for own in taken] == expected
+
+
+def test_names_that_are_no_text_have_a_place() -> None:
+    assert utf16_key("a") == b"\0a"
+    assert sorted_clients(["\udc80", "b"]) == ["b", "\udc80"]
+
+
+def test_nothing_without_a_client_id_queues_or_clients() -> None:
+    for client, every, members, what in (
+        ("", queues("a", each=1), ["c"], "client id"),
+        ("c", [], ["c"], "queues"),
+        ("c", queues("a", each=1), [], "clients"),
+    ):
+        with pytest.raises(AllocationError, match=f"cannot allocate without {what}"):
+            Average().allocate(client, every, members)

@@ -248,6 +248,7 @@ def test_a_hot_queue_stands_alone_where_its_owner_does_nothing_else(flows: list[
     [
         ((2,), 100.0, 0.0, Capacity(tps=20.0, thread_count=2)),
         ((2, 5), 100.0, 0.0, Capacity(tps=30.0, thread_count=3)),
+        ((1,), 1_600.0, 0.0, Capacity(tps=0.625, thread_count=1)),
         ((1, 0), 100.0, 0.0, Capacity(tps=10.0, thread_count=1)),
         ((2,), 0.0, 0.0, None),
         ((2,), 100.0, None, None),

@@ -269,6 +269,7 @@ def test_a_queue_waits_its_turn_as_long_as_full_caches_take(
     held = holding(10, cached_count=int(given["cached_count"]), last_consume_time_ms=NOW - int(given["idle_ms"]))
     now = look(10, 100, held=held, info=owner)
     assert measured(now, look(10, 100, held=held), settings=Settings(cache_limit_count=2)).movement is movement
+    assert measured(now).movement is Movement.UNKNOWN
     moved = look(11, 100, held=replace(held, commit_offset=11), info=owner)
     assert measured(moved, look(10, 100, held=held)).movement is Movement.CATCHING_UP
 

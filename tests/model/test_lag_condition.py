@@ -240,9 +240,9 @@ def test_the_character_of_what_is_wrong(text: str, position: str) -> None:
 
 def test_the_largest_number_and_the_longest_span() -> None:
     zero = Known(0)
-    facts_ = {"a": GroupFacts(Known((1 << 63) - 1), Known(1 << 62), zero)}
-    assert parse_condition(f"lag={(1 << 63) - 1}").holds(facts_)
-    assert parse_condition(f"lag_time={1 << 62}ms").holds(facts_)
+    given = {"a": GroupFacts(Known((1 << 63) - 1), Known(1 << 62), zero)}
+    assert parse_condition(f"lag={(1 << 63) - 1}").holds(given)
+    assert parse_condition(f"lag_time={1 << 62}ms").holds(given)
 
 
 @each(
@@ -260,8 +260,8 @@ def test_the_largest_number_and_the_longest_span() -> None:
     ],
 )
 def test_facts_of_queues(rows: list[QueueLag], complete: bool, lag: Known, lag_time: Known, lost: Known) -> None:
-    found = facts_of(rows, complete=complete)["a"]
-    assert (found.lag, found.lag_time, found.lost) == (lag, lag_time, lost)
+    summed = facts_of(rows, complete=complete)["a"]
+    assert (summed.lag, summed.lag_time, summed.lost) == (lag, lag_time, lost)
 
 
 @each("complete, pops_complete", [(True, True), (True, False), (False, True), (False, False)])
@@ -284,10 +284,10 @@ def test_facts_of_what_is_popped(complete: bool, pops_complete: bool) -> None:
         popping("b", "T", ready_count=9),
     ]
     rows = [row(LagState.BEHIND, lag=3, age=5)]
-    found = facts_of(rows, complete=complete, popping=groups, pops_complete=pops_complete)
+    facts_by_group = facts_of(rows, complete=complete, popping=groups, pops_complete=pops_complete)
     exact = complete and pops_complete
-    assert found.keys() == {"a"}
-    given = found["a"]
+    assert facts_by_group.keys() == {"a"}
+    given = facts_by_group["a"]
     assert given.ready == Known(6, exact)
     assert given.invisible == Known(80, exact)
     assert given.due == Known(1_000, exact)
