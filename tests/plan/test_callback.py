@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from mqctl.errors import RefusedError
 from mqctl.model.plan import QueuePosition
 from mqctl.model.queue import MessageQueue
-from mqctl.plan.callback import Search, best_search, callback_changes, check_committed, instants
+from mqctl.plan.callback import (
+    EARLIEST_MS,
+    LATEST_MS,
+    Search,
+    best_search,
+    callback_changes,
+    check_committed,
+    instants,
+)
+from tests.each import each
 
 QUEUES = [MessageQueue("Pay", "broker-a", number) for number in range(4)]
 
@@ -83,3 +92,60 @@ def test_the_plan_says_what_the_search_does_and_wants_every_queue_committed() ->
     check_committed([position], "G")
     with pytest.raises(RefusedError, match="never committed"):
         check_committed([QueuePosition(queue=QUEUES[1], min_offset=0, max_offset=9)], "G")
+
+
+@each(
+    "time_ms, store_times, asked_about",
+    [
+        (50, [], (50, 49)),
+        (50, [50], (50, 49)),
+        (50, [60, 55], (50, 49, 55, 54)),
+        (50, [51], (50, 49, 51)),
+        (50, [49], (50, 49, 48)),
+    ],
+)
+def test_the_instants_that_are_worth_asking_about(
+    time_ms: int, store_times: list[int], asked_about: tuple[int, ...]
+) -> None:
+    assert instants(time_ms, store_times) == asked_about
+
+
+def search(time_ms: int, *offsets: int) -> Search:
+    return Search(time_ms=time_ms, found=dict(zip(QUEUES, offsets, strict=False)))
+
+
+def test_of_searches_that_skip_nothing_the_nearest_is_taken() -> None:
+    exact = dict(zip(QUEUES, (10, 20), strict=False))
+    near, far, over = search(1, 10, 19), search(2, 8, 20), search(3, 11, 20)
+    assert best_search([far, over, near], exact) is near
+    assert best_search([over, far], exact) is far
+    exactly = search(4, 10, 20)
+    assert best_search([near, exactly, far], exact) is exactly
+    with pytest.raises(RefusedError):
+        best_search([over], exact)
+    with pytest.raises(RefusedError):
+        best_search([Search(time_ms=1, found={})], {})
+
+
+def test_what_a_callback_says_of_each_queue() -> None:
+    assert (LATEST_MS, EARLIEST_MS) == (-1, 0)
+    positions = [QueuePosition(queue=queue, min_offset=0, max_offset=9, old=3) for queue in QUEUES[:2]]
+    exact = dict.fromkeys(QUEUES, 5)
+    changes, request = callback_changes(("Pay", "broker-a"), positions, exact, search(7, 5, 3))
+    assert [(item.old, item.new, item.note) for item in changes] == [
+        (3, 5, None),
+        (3, 3, "the broker seeks by time: it lands 2 before offset 5"),
+    ]
+    latest, request = callback_changes(("Pay", "broker-a"), positions, exact, search(LATEST_MS, 9, 5))
+    assert [item.note for item in latest] == ["plus messages arriving before it runs"] * 2
+    assert request.time_ms == -1
+    assert callback_changes(("Pay", "broker-a"), positions, exact, search(EARLIEST_MS, 5, 5))[0][0].note is None
+
+
+def test_one_queue_without_an_offset_is_enough() -> None:
+    committed = QueuePosition(queue=QUEUES[0], min_offset=0, max_offset=9, old=0)
+    check_committed([committed], "G")
+    check_committed([], "G")
+    with pytest.raises(RefusedError, match="group G on Pay") as caught:
+        check_committed([committed, QueuePosition(queue=QUEUES[2], min_offset=0, max_offset=9)], "G")
+    assert "queue 2 of broker-a" in (caught.value.reason or "")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.plan.delay_chain import cheapest_chain, next_level
+from tests.each import each
 
 DAY = 86_400_000
 
@@ -83,3 +84,52 @@ def test_levels_that_are_too_far_apart_are_refused_at_once(text: str, remaining_
 
 def test_a_level_beyond_the_moment_is_no_matter() -> None:
     assert cheapest_chain(DelayLevelTable.parse("1s 36500d"), 5_000).runs == ((1, 5),)
+
+
+@each(
+    "delays, remaining_ms, runs, rest_ms",
+    [
+        ((5,), 4, (), 4),
+        ((5,), 5, ((1, 1),), 0),
+        ((5,), 9, ((1, 1),), 4),
+        ((5,), 10, ((1, 2),), 0),
+        ((5,), -3, (), 0),
+        ((0, 5, 5), 5, ((2, 1),), 0),
+        ((-7, 5), 5, ((2, 1),), 0),
+        ((1, 5), 4, ((1, 4),), 0),
+        # The longest first is not the shortest: 9 is 5 and 4, 8 is two of 4, 12 is 5 and 5 and two of 1.
+        ((1, 4, 5), 9, ((3, 1), (2, 1)), 0),
+        ((1, 4, 5), 8, ((2, 2),), 0),
+        ((1, 4, 6), 8, ((2, 2),), 0),
+        ((1, 4, 6), 14, ((3, 1), (2, 2)), 0),
+        # What no sum reaches: the nearest below it.
+        ((4, 6), 9, ((1, 2),), 1),
+        ((3, 5), 7, ((1, 2),), 1),
+        ((3, 5), 4, ((1, 1),), 1),
+        ((6, 9, 20), 19, ((2, 2),), 1),
+        ((6, 9, 20), 43, ((2, 4), (1, 1)), 1),
+        ((2, 4, 5), 3, ((1, 1),), 1),
+        ((2, 7), 12, ((1, 6),), 0),
+        ((2, 7), 13, ((2, 1), (1, 3)), 0),
+    ],
+)
+def test_chains_by_hand(
+    delays: tuple[int, ...], remaining_ms: int, runs: tuple[tuple[int, int], ...], rest_ms: int
+) -> None:
+    chain = cheapest_chain(DelayLevelTable(delays), remaining_ms)
+    assert (chain.runs, chain.rest_ms) == (runs, rest_ms)
+    assert chain.reached_ms == max(0, remaining_ms) - rest_ms
+    assert next_level(DelayLevelTable(delays), remaining_ms) == (runs[0][0] if runs else None)
+
+
+def test_the_most_steps_that_are_tried() -> None:
+    """Three million of the smallest: what is a multiple of the longest level is found at once."""
+    most = 3_000_000
+    assert cheapest_chain(DelayLevelTable((1, most)), 2 * most).runs == ((2, 2),)
+    with pytest.raises(UsageError) as caught:
+        cheapest_chain(DelayLevelTable((1, most + 1)), 2 * most + 2)
+    assert "3000001 steps" in caught.value.reason.replace(",", "")
+    # No sum of 2 reaches an odd moment: then all sums are tried, of as many steps.
+    unreachable = DelayLevelTable((2, most + 7))
+    with pytest.raises(UsageError):
+        cheapest_chain(unreachable, most + 1)

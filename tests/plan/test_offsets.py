@@ -11,6 +11,7 @@ from mqctl.model.plan import Method, QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.offsets import GroupSituation, choose_method, plan_changes
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToGiven, ToLatest, ToOffset, ToTime
+from tests.each import each
 
 QUEUE = MessageQueue("Pay", "broker-a", 3)
 AT = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, old=600)
@@ -123,3 +124,89 @@ def test_members_cannot_be_told_an_offset(target: Target) -> None:
     with pytest.raises(RefusedError, match="exact offset") as refused:
         choose_method(_situation(online=True), target)
     assert "stop all members" in refused.value.remedy
+
+
+@each(
+    "low, high, first, new, note",
+    [
+        (5, 5, 5, 5, "the queue is empty"),
+        (5, 9, 4, 5, "no message is older"),
+        (5, 9, 5, 5, "no message is older"),
+        (5, 9, 6, 6, None),
+        (5, 9, 8, 8, None),
+        (5, 9, 9, 9, "no message is younger"),
+        (5, 9, 10, 9, "no message is younger"),
+    ],
+)
+def test_a_time_in_a_queue(low: int, high: int, first: int, new: int, note: str | None) -> None:
+    position = QueuePosition(queue=QUEUE, min_offset=low, max_offset=high, old=7)
+    (change,) = plan_changes([position], ToTime(1), targets={QUEUE: first})
+    assert (change.new, change.note) == (new, note)
+
+
+@each(
+    "old, target, new, note",
+    [
+        (100, ToCurrent(), 100, None),
+        (99, ToCurrent(), 100, "the committed offset is out of range, clamped"),
+        (1_000, ToCurrent(), 1_000, None),
+        (1_001, ToCurrent(), 1_000, "the committed offset is out of range, clamped"),
+        (None, ToCurrent(), 100, "never committed, min offset"),
+        (None, ShiftBy(0), 100, "never committed, counted from the min offset"),
+        (600, ShiftBy(400), 1_000, None),
+        (600, ShiftBy(401), 1_000, "1001 is out of range, clamped"),
+        (600, ShiftBy(-500), 100, None),
+        (600, ShiftBy(-501), 100, "99 is out of range, clamped"),
+        (600, ToOffset(100), 100, None),
+        (600, ToOffset(1_000), 1_000, None),
+        (600, ToOffset(0), 100, "0 is out of range, clamped"),
+    ],
+)
+def test_both_ends_of_a_queue(old: int | None, target: Target, new: int, note: str | None) -> None:
+    position = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, old=old)
+    (change,) = plan_changes([position], target, clamp=True)
+    assert (change.new, change.note) == (new, note)
+    if note is None or "is out of range" not in note or "committed" in note:
+        assert plan_changes([position], target)[0].new == new
+    else:
+        with pytest.raises(UsageError, match="lies outside queue 3 of Pay on broker-a"):
+            plan_changes([position], target)
+
+
+def test_queues_that_a_file_names_in_their_order() -> None:
+    queues = [MessageQueue("Pay", "broker-a", number) for number in range(3)]
+    positions = [QueuePosition(queue=queue, min_offset=0, max_offset=9, old=4) for queue in reversed(queues)]
+    changes = plan_changes(positions, ToGiven({queues[2]: 7, queues[0]: 5}, "f"))
+    assert [(item.queue, item.new) for item in changes] == [(queues[0], 5), (queues[2], 7)]
+    assert [item.queue for item in plan_changes(positions, ToLatest())] == queues
+    unknown = {MessageQueue("Pay", "z", 1): 1, MessageQueue("Pay", "y", 2): 1}
+    with pytest.raises(NotFoundError, match="f names queue 2 of Pay on y"):
+        plan_changes(positions, ToGiven(unknown, "f"))
+
+
+@each(
+    "changes, target, method",
+    [
+        ({"online": False, "broadcasting": True}, ToOffset(1), Method.COMMIT),
+        ({"online": False, "polling": True, "server_side": True}, ToTime(1), Method.COMMIT),
+        ({"server_side": True, "polling": True}, ToOffset(1), Method.SERVER),
+        ({"approximate": True}, ToOffset(1), Method.CALLBACK),
+        ({"approximate": True}, ToTime(1), Method.CALLBACK),
+        ({"broadcasting": True, "server_side": True}, ToTime(1), "BROADCASTING"),
+        ({"approximate": True, "whole_topics": False}, ToOffset(1), "for some queues only"),
+        ({"polling": True}, ToTime(1), "pull consumers online"),
+        ({"polling": True, "approximate": True}, ToOffset(1), "pull consumers online"),
+        ({"whole_topics": False}, ToOffset(1), "by exact offset"),
+        ({}, ToCurrent(), "by exact offset"),
+    ],
+)
+def test_the_way_of_each_situation(changes: dict[str, bool], target: Target, method: Method | str) -> None:
+    situation = GroupSituation(group="G", **{"online": True, "server_side": False, "whole_topics": True, **changes})
+    if isinstance(method, Method):
+        assert choose_method(situation, target) is method
+        return
+    with pytest.raises(RefusedError, match="offsets of group G") as caught:
+        choose_method(situation, target)
+    assert method in f"{caught.value} {caught.value.reason}"
+    by_polling = changes.get("polling", False)
+    assert ("reset all queues by" in caught.value.remedy) is (not by_polling and "broadcasting" not in changes)

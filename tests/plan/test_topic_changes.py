@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,8 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import config_of, fields_of
 from mqctl.model.topic_use import Reader, TopicUse
 from mqctl.plan.reshard import key_moves, publish_queues
-from mqctl.plan.topic_changes import TopicRequest, next_config, parse_perm
+from mqctl.plan.topic_changes import TopicRequest, first_config, next_config, parse_perm
+from tests.each import each
 
 NUMBERS = st.integers(1, 6)
 WISHES = st.none() | NUMBERS
@@ -126,3 +129,118 @@ def test_settings_survive_the_journal(config: TopicConfig) -> None:
     texts = fields_of(config)
     assert texts is not None
     assert config_of(TopicConfig, "T", texts) == config
+
+
+@each(
+    "wish, empty",
+    [
+        (TopicRequest(), True),
+        (TopicRequest(queues=1), False),
+        (TopicRequest(read_queues=0), False),
+        (TopicRequest(write_queues=0), False),
+        (TopicRequest(perm=0), False),
+        (TopicRequest(attributes={"a": "b"}), False),
+    ],
+)
+def test_whether_anything_is_wanted(wish: TopicRequest, empty: bool) -> None:
+    assert wish.empty is empty
+
+
+@each(
+    "wish, read, write, perm",
+    [
+        (TopicRequest(), 8, 8, 6),
+        (TopicRequest(queues=3), 3, 3, 6),
+        (TopicRequest(write_queues=3), 3, 3, 6),
+        (TopicRequest(read_queues=9), 9, 8, 6),
+        (TopicRequest(queues=3, read_queues=5), 5, 3, 6),
+        (TopicRequest(queues=3, write_queues=2), 3, 2, 6),
+        (TopicRequest(perm=4, attributes={"a": "b"}), 8, 8, 4),
+        (TopicRequest(perm=0), 8, 8, 0),
+    ],
+)
+def test_a_new_topic(wish: TopicRequest, read: int, write: int, perm: int) -> None:
+    made = first_config("T", wish)
+    assert (made.name, made.read_queue_count, made.write_queue_count, made.perm) == ("T", read, write, perm)
+    assert made.attributes == wish.attributes
+
+
+@each("wish", [TopicRequest(read_queues=7), TopicRequest(queues=3, write_queues=4)])
+def test_a_new_topic_is_read_where_it_is_written(wish: TopicRequest) -> None:
+    with pytest.raises(UsageError, match="to read"):
+        first_config("T", wish)
+
+
+READ_UP = TopicUse(
+    topic="T",
+    bounds={queue(number): (0, 2) for number in range(4)},
+    readers=(Reader(group="G", member_count=1, broadcasting=False, offsets={queue(n): 2 for n in range(4)}),),
+)
+UNREAD = TopicUse(
+    topic="T",
+    bounds=READ_UP.bounds,
+    readers=(Reader(group="G", member_count=1, broadcasting=False, offsets={queue(n): 2 for n in range(3)}),),
+)
+
+
+@each(
+    "read, write, wish, use, after",
+    [
+        (4, 4, TopicRequest(), READ_UP, (4, 4, 6, False)),
+        (4, 4, TopicRequest(queues=4), READ_UP, (4, 4, 6, False)),
+        (4, 4, TopicRequest(queues=5), READ_UP, (5, 5, 6, False)),
+        (4, 4, TopicRequest(queues=3), UNREAD, (4, 3, 6, True)),
+        (4, 3, TopicRequest(queues=3), READ_UP, (3, 3, 6, False)),
+        (4, 3, TopicRequest(read_queues=3), READ_UP, (3, 3, 6, False)),
+        (4, 2, TopicRequest(read_queues=3), READ_UP, (3, 2, 6, False)),
+        (4, 4, TopicRequest(write_queues=1), UNREAD, (4, 1, 6, False)),
+        (4, 4, TopicRequest(read_queues=6), UNREAD, (6, 4, 6, False)),
+        (4, 4, TopicRequest(perm=4), UNREAD, (4, 4, 4, False)),
+        (4, 4, TopicRequest(perm=0), UNREAD, (4, 4, 0, False)),
+        (4, 4, TopicRequest(write_queues=2, queues=3), UNREAD, (4, 2, 6, True)),
+    ],
+)
+def test_the_next_step_of_a_topic(
+    read: int, write: int, wish: TopicRequest, use: TopicUse, after: tuple[int, int, int, bool]
+) -> None:
+    config = TopicConfig(name="T", read_queue_count=read, write_queue_count=write, attributes={"a": "b"})
+    made, note = next_config(config, wish, "a", use)
+    assert (made.read_queue_count, made.write_queue_count, made.perm, note is not None) == after
+    assert made.attributes == {"a": "b"}
+    if note is not None:
+        assert f"only {wish.queues}" in note
+
+
+@each(
+    "read, write, wish, use, said",
+    [
+        (4, 4, TopicRequest(read_queues=3), READ_UP, "producers write to 4 of them"),
+        (4, 4, TopicRequest(read_queues=3, write_queues=2), READ_UP, "producers write to 4 of them"),
+        (4, 3, TopicRequest(queues=3), UNREAD, "group G has not read 2 messages"),
+        (4, 2, TopicRequest(read_queues=2), UNREAD, "group G has not read 2 messages"),
+        (4, 4, TopicRequest(write_queues=5), READ_UP, "5 write queues and 4 to read"),
+    ],
+)
+def test_steps_that_lose_messages(read: int, write: int, wish: TopicRequest, use: TopicUse, said: str) -> None:
+    config = TopicConfig(name="T", read_queue_count=read, write_queue_count=write)
+    with pytest.raises((UsageError, RefusedError)) as caught:
+        next_config(config, wish, "a", use)
+    assert said in f"{caught.value} {caught.value.reason}"
+
+
+def test_which_queues_cannot_be_removed_yet() -> None:
+    config = TopicConfig(name="T", read_queue_count=4, write_queue_count=2)
+    with pytest.raises(RefusedError, match="queues 2 to 3 of T on a") as caught:
+        next_config(config, TopicRequest(queues=2), "a", UNREAD)
+    assert "mqctl offset reset -g GROUP -t T --to-latest" in caught.value.remedy
+    with pytest.raises(RefusedError) as caught:
+        next_config(replace(config, write_queue_count=4), TopicRequest(read_queues=3), "a", UNREAD)
+    assert "mqctl topic update -t T --write-queues 3" in caught.value.remedy
+
+
+def test_attributes_are_added_to_those_that_are_there() -> None:
+    config = TopicConfig(name="T", attributes={"a": "b", "c": "d"})
+    made, _ = next_config(config, TopicRequest(attributes={"c": "e", "f": "g"}), "a", READ_UP)
+    assert made.attributes == {"a": "b", "c": "e", "f": "g"}
+    assert parse_perm("rr") == 4
+    assert [parse_perm(text) for text in ("0", "2", "4", "6")] == [0, 2, 4, 6]
