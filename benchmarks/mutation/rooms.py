@@ -39,6 +39,7 @@ ROOMS = {
     "plan": Room(("mqctl/plan",), ("tests/plan",)),
     "protocol": Room(("mqctl/protocol",), ("tests/protocol",)),
     "rules": Room(("mqctl/rules",), ("tests/rules",)),
+    "rules-engine": Room(("mqctl/rules/engine",), ("tests/rules/engine",)),
     "store": Room(("mqctl/store",), ("tests/store",)),
     "broker-log": Room(("embedded_broker/log",), ("tests/embedded_broker", "-k", "log or store or queue")),
     "broker-tables": Room(("embedded_broker/tables",), ("tests/embedded_broker", "-k", "table or attribute or config")),
