@@ -193,6 +193,7 @@ KEYED = Capacity(tps=40.0, thread_count=4, mode=Mode.KEY_ORDERED)
         (ORDERLY, 0, 0, 0.0),
         (ORDERLY, 1, 1, 10.0),
         (ORDERLY, 3, 3, 30.0),
+        (Capacity(tps=10.0, thread_count=4, mode=Mode.ORDERLY), 3, 3, 7.5),
         (ORDERLY, 4, 4, 40.0),
         (ORDERLY, 5, 4, 40.0),
         (UNKNOWN, 0, None, 0.0),

@@ -148,9 +148,8 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
 
 def _members(subject: Checked, count: int, expected: GroupExpectation, gap: Gap | None) -> CheckResult:
     least, most = expected.members_min, expected.members_max
-    wanted = " and ".join(
-        part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
-    )
+    bounds = (("at least", least), ("at most", most))
+    wanted = " and ".join(f"{words} {number}" for words, number in bounds if number is not None)
     good = (least is None or count >= least) and (most is None or count <= most)
     if not good and gap is not None and (most is None or count <= most):
         return unknown("members", subject, gap)
