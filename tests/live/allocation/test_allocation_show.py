@@ -100,15 +100,6 @@ def test_strategies_are_inferred_where_members_differ(stage: Stage, show: Run) -
     assert marks(report) == ["", "double", "orphan", ""]
 
 
-def test_what_fits_no_strategy_is_called_as_the_member_calls_it(stage: Stage, show: Run) -> None:
-    java = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig@1"
-    holding(stage, TWO, B1, properties=stage.said(allocateMessageQueueStrategy=java))
-    strategies = {row["client_id"]: row["strategy"] for row in show("-o", "json").json["instances"]}
-    assert strategies == {ONE: "AVG", TWO: "CONFIG"}
-    holding(stage, TWO, B1, properties=stage.said())
-    assert show("-o", "json").json["instances"][1]["strategy"] == "?"
-
-
 def test_members_without_the_topic_keep_their_slot(stage: Stage, show: Run) -> None:
     holding(stage, TWO, topics={"Other": "*"})
     report = show("-o", "json").json

@@ -114,10 +114,7 @@ def test_a_csv_by_hand_moves_chosen_queues(live: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("topic,broker_name,queue_id\nPay,broker-a,0\n", 65, "no column new"),
-        ("topic,broker_name,queue_id,new\n", 65, "names no queue"),
         ("topic,broker_name,queue_id,new\nPay,broker-a,0,x\n", 65, "line 2"),
-        ("topic,broker_name,queue_id,new\nPay,broker-a,0,1\nPay,broker-a,0,2\n", 65, "twice"),
         ("topic,broker_name,queue_id,new\nPay,broker-a,9,1\n", 66, "queue 9"),
         ("topic,broker_name,queue_id,new\nnope,broker-a,0,1\n", 66, "nope"),
         ("topic,broker_name,queue_id,new\nPay,nope,0,1\n", 66, "nope"),

@@ -21,8 +21,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
-from mqctl.model.queue import MessageQueue
-from mqctl.plan.follow import KeySelector, follower_group
+from mqctl.plan.follow import follower_group
 from mqctl.plan.replay import ORIGIN_BROKER, ORIGIN_OFFSET, ORIGIN_QUEUE
 from tests.client.consuming import quick_client, wait_until
 from tests.conftest import REPOSITORY
@@ -286,10 +285,3 @@ def test_what_cannot_be_followed_is_refused_with_a_way_out(live: Run, topics: Em
     assert (nobody.exit_code, "no offsets on Few" in nobody.stderr) == (64, True)
     fewer = live("replay", "follow", "-t", "Many", "--to", "Few", "-o", "json")
     assert "no more queues" in fewer.json["warnings"][0]
-
-
-def test_keys_choose_queues_as_producers_do() -> None:
-    queues = [MessageQueue("T", "a", number) for number in range(8)]
-    assert KeySelector.MODULO.choose("4711", queues).queue_id == 4711 % 8
-    assert KeySelector.MODULO.choose("order-7", queues) == KeySelector.HASH.choose("order-7", queues)
-    assert len(follower_group("a", "b")) < 127

@@ -170,7 +170,6 @@ def test_copies_say_where_they_come_from_and_keep_what_the_application_gave(live
 @pytest.mark.parametrize(
     ("words", "expected", "filtered"),
     [
-        (["--tags", "A || B"], 10, 0),
         (["--tags", "B"], 0, 10),
         (["--key", "k2"], 2, 8),
         (["--sql", "TAGS = 'A' AND KEYS <> 'k0'"], 8, 2),
