@@ -136,6 +136,8 @@ def test_what_a_callback_says_of_each_queue() -> None:
         (3, 5, None),
         (3, 3, "the broker seeks by time: it lands 2 before offset 5"),
     ]
+    over, _ = callback_changes(("Pay", "broker-a"), positions, exact, search(7, 6, 4))
+    assert [item.note is None for item in over] == [False, False]
     latest, request = callback_changes(("Pay", "broker-a"), positions, exact, search(LATEST_MS, 9, 5))
     assert [item.note for item in latest] == ["plus messages arriving before it runs"] * 2
     assert request.time_ms == -1

@@ -89,6 +89,8 @@ def test_a_level_beyond_the_moment_is_no_matter() -> None:
 @each(
     "delays, remaining_ms, runs, rest_ms",
     [
+        ((1,), 0, (), 0),
+        ((1,), 1, ((1, 1),), 0),
         ((5,), 4, (), 4),
         ((5,), 5, ((1, 1),), 0),
         ((5,), 9, ((1, 1),), 4),

@@ -154,11 +154,11 @@ def test_a_stretch_does_not_end_before_it_begins() -> None:
 def test_stretches_of_a_queue_are_one_with_all_between_them() -> None:
     parts = [
         Stretch(queue=QUEUES[1], begin=5, end=6, gone_count=1),
-        Stretch(queue=QUEUES[0], begin=7, end=9, gone_count=2),
-        Stretch(queue=QUEUES[0], begin=3, end=4, gone_count=4),
+        Stretch(queue=QUEUES[0], begin=7, end=9, gone_count=3),
+        Stretch(queue=QUEUES[0], begin=3, end=4, gone_count=5),
         Stretch(queue=QUEUES[0], begin=5, end=8),
     ]
-    assert by_queue(parts) == (parts[0], Stretch(queue=QUEUES[0], begin=3, end=9, gone_count=6))
+    assert by_queue(parts) == (parts[0], Stretch(queue=QUEUES[0], begin=3, end=9, gone_count=8))
     assert by_queue([]) == ()
 
 
@@ -225,7 +225,7 @@ def test_where_the_messages_of_a_queue_go() -> None:
     for queue in QUEUES:
         place = crc32(str(queue).encode()) % 3
         assert target_queue(queue, others) == others[2 - place]
-        assert target_queue(queue, [*others, *two]).broker_name == "b"
+        assert target_queue(queue, [*others, *two, MessageQueue("New", "a", 0)]).broker_name == "b"
     with pytest.raises(NotFoundError, match="no queue that can be written"):
         target_queue(QUEUES[0], [])
 
@@ -283,7 +283,8 @@ def test_one_decision_a_letter(
     [
         (KeySelector.HASH, "a", 97 % 4),
         (KeySelector.HASH, "7", java_string_hash("7") % 4),
-        (KeySelector.MODULO, "7", 3),
+        (KeySelector.MODULO, "10", 2),
+        (KeySelector.HASH, "10", (49 * 31 + 48) % 4),
         (KeySelector.MODULO, "0", 0),
         (KeySelector.MODULO, "a", 97 % 4),
         (KeySelector.MODULO, "-7", java_string_hash("-7") % 4),
