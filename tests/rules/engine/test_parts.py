@@ -9,17 +9,20 @@ import pytest
 
 from mqctl.lag.advice import BacklogAdvice
 from mqctl.lag.bound import Bound
-from mqctl.lag.rates import Drain, Outlook
-from mqctl.model.finding import Confidence, Finding, Reason, Severity, Subject, SubjectKind
+from mqctl.lag.rates import Drain, Movement, Outlook
+from mqctl.model.finding import Confidence, Finding, NotJudged, Reason, Severity, Subject, SubjectKind, Why
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.lag import group_lags, queue_lags
 from mqctl.model.member import GroupMembership, Subscription
+from mqctl.model.origin import OriginKind
 from mqctl.model.past import Hours, RecordedPast, RecordingGap, RecordingGapKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
-from mqctl.model.snapshot import BrokerSnapshot
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.spans import DAY_MS, HOUR_MS
 from mqctl.model.thresholds import Settings
-from mqctl.rules.engine.causes import cause_of, numbers_of
+from mqctl.rules.engine.causes import cause_of, knows_members, numbers_of, with_causes
+from mqctl.rules.engine.coverage import with_standing
 from mqctl.rules.engine.filtered_backlog import WeighedBacklog, weigh
 from mqctl.rules.engine.judging import Diagnosis
 from mqctl.rules.engine.known import KnownState, set_aside
@@ -38,6 +41,8 @@ from mqctl.rules.engine.rule import Case, ClusterCase, Release
 from mqctl.rules.engine.tag_skipping import Skipped
 from mqctl.rules.engine.unknown import of_broker, release_of
 from tests.each import each
+from tests.lag.cases import flow
+from tests.rules.live_faults import after, standing_at
 from tests.rules.live_snapshots import LIVE
 
 NOW = 1_795_218_000_000
@@ -373,3 +378,73 @@ def test_what_a_finding_tells_its_playbook() -> None:
     assert (arguments(stored, "/s"), arguments(stored, None)) == ({"store": "/s"}, {"store": None})
     assert arguments(finding("MQ401", playbook="promise-drill"), "/s") == {}
     assert all(not set(required) & set(optional) for required, optional in PLAYBOOKS.values())
+
+
+def late() -> ClusterSnapshot:
+    """Nobody online, and messages of Pay that wait at one broker."""
+    alone = replace(LIVE, running=(), brokers=tuple(replace(item, memberships=()) for item in LIVE.brokers))
+    behind = standing_at(10, 1_000).brokers[0]
+    first, second = alone.brokers
+    changed = replace(first, queues=behind.queues, consumer_offsets=behind.consumer_offsets)
+    return replace(alone, brokers=(changed, second))
+
+
+def behind(code: str = "MQ401", group: str = "G") -> Finding:
+    return finding(code, subject=Subject(kind=SubjectKind.GROUP, group=group, topic="Pay"))
+
+
+def test_causes_are_added_to_what_is_behind() -> None:
+    others = [behind("MQ403"), behind(group="H"), finding("MQ401", "G")]
+    told_of, *rest = with_causes([behind(), *others], late(), Settings())
+    assert (told_of.params, rest) == ({"cause": "offline"}, others)
+    assert [(item.name, item.value) for item in told_of.evidence] == [("member_count", 0)]
+    store = replace(late(), origin=replace(LIVE.origin, kind=OriginKind.STORE))
+    assert with_causes([behind()], store, Settings()) == [behind()]
+    assert with_causes([behind("MQ403")], late(), Settings()) == [behind("MQ403")]
+
+
+def test_a_group_that_settles_has_no_cause_yet() -> None:
+    moved = standing_at(10, 1_000)
+    then = standing_at(0, 1_000)
+    for age_ms, cause in ((130_000, True), (1_000, False)):
+        started = {"PROP_CONSUMER_START_TIMESTAMP": str(moved.origin.observed_at_ms - age_ms)}
+        running = tuple(replace(item, properties={**item.properties, **started}) for item in moved.running)
+        (item,) = with_causes([behind()], after(replace(moved, running=running), then), Settings())
+        assert ("cause" in item.params) is cause, age_ms
+
+
+def test_members_are_known_where_no_broker_kept_them_back() -> None:
+    first, second = LIVE.brokers
+    gaps = {part: Gap(part=part, cause=Cause.SILENT, reason="x") for part in (Part.MEMBERS, Part.QUEUES)}
+    assert knows_members(LIVE)
+    assert not knows_members(replace(LIVE, brokers=()))
+    for part, known_all in ((Part.MEMBERS, False), (Part.QUEUES, True)):
+        assert knows_members(replace(LIVE, unavailable=(gaps[part],))) is known_all
+        assert knows_members(replace(LIVE, brokers=(first, replace(second, unavailable=(gaps[part],))))) is known_all
+
+
+@each(
+    "movement, lag_ms, reason",
+    [
+        (Movement.STALLED, None, Reason.STANDING),
+        (Movement.UNKNOWN, 10_000, Reason.SHORT_WINDOW),
+        (Movement.UNKNOWN, 9_999, None),
+        (Movement.UNKNOWN, None, None),
+        (Movement.STOPPED, 10_000, None),
+        (Movement.OK, 10_000, None),
+    ],
+)
+def test_groups_that_stand_and_of_which_nobody_says_why(
+    movement: Movement, lag_ms: int | None, reason: Reason | None
+) -> None:
+    standing = advice(Bound.UNKNOWN, queues=(flow(movement=movement),), lag_ms=lag_ms)
+    usual = Diagnosis(findings=(), not_judged=(), rules_run=())
+    added = with_standing(usual, [standing]).not_judged
+    assert [(item.code, item.subject.group, item.subject.topic, item.why.reason) for item in added] == (
+        [("MQ410", "G", "T", reason)] if reason else []
+    )
+    named = NotJudged(code="MQ410", subject=Subject(kind=SubjectKind.GROUP, group="G"), why=Why(Reason.GAP))
+    assert with_standing(replace(usual, findings=(finding("MQ999"),)), [standing]).not_judged == ()
+    assert with_standing(replace(usual, not_judged=(named,)), [standing]).not_judged == (named,)
+    elsewhere = replace(named, code="MQ401")
+    assert with_standing(replace(usual, not_judged=(elsewhere,)), [standing]).not_judged == (elsewhere, *added)
