@@ -178,6 +178,11 @@ def topic(count: int = 4, perm: int = 6, name: str = "T") -> TopicConfig:
         ([broker(topics=(topic(),))], TopicExpectation(topic="T", queue_count=4), ["queues ok"]),
         ([broker(topics=(topic(),))], TopicExpectation(topic="T", queue_count=5), ["queues error"]),
         (
+            [broker(topics=(topic(9, 4, "A"), topic(), topic(9, 4, "Z")))],
+            TopicExpectation(topic="T", queue_count=4, perm="RW-"),
+            ["queues ok", "perm ok"],
+        ),
+        (
             [broker(topics=(topic(3),)), broker("b", topics=(topic(1),))],
             TopicExpectation(topic="T", queue_count=4),
             ["queues ok"],
@@ -343,7 +348,7 @@ def test_how_many_members_are_declared_is_said(least: int | None, most: int | No
 
 @each(
     "then, now, state",
-    [(0, 2, OK), (0, 3, WARNING), (1, 3, OK), (5, 5, OK)],
+    [(0, 2, OK), (0, 3, WARNING), (1, 3, OK), (5, 5, OK), (0, 7, WARNING)],
 )
 def test_dead_letters_that_came(then: int, now: int, state: CheckState) -> None:
     earlier = cluster(behind(dead=then), at_ms=NOW - 90_000)
@@ -470,3 +475,12 @@ def test_how_many_slaves_follow(slaves: list[BrokerSnapshot], count: int, states
 def test_how_far_slaves_are_behind(end: str | None, state: CheckState, value: int | None) -> None:
     (checked,) = hold(cluster(MASTER, slave(end)), Expectations(slave_behind_bytes=Limit(100, 200)))
     assert (checked.subject, checked.state, checked.value) == ("broker a (1)", state, value)
+
+
+def test_a_slave_that_does_not_tell_is_unknown_for_its_own_reason() -> None:
+    own, others = gap(Part.RUNTIME), gap(Part.RUNTIME, Cause.DENIED)
+    silent = replace(slave(None), unavailable=(own,))
+    for name in ("0", "b"):
+        other = broker(name, others, runtime=MASTER.runtime)
+        (checked,) = hold(cluster(other, MASTER, silent), Expectations(slave_behind_bytes=Limit(100)))
+        assert (checked.state, checked.gap) == (UNKNOWN, own)

@@ -7,13 +7,14 @@ from datetime import date
 
 import pytest
 
+from mqctl.allocation.group_view import GroupView
 from mqctl.lag.advice import BacklogAdvice
 from mqctl.lag.bound import Bound
 from mqctl.lag.rates import Drain, Movement, Outlook
 from mqctl.model.finding import Confidence, Finding, NotJudged, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.lag import group_lags, queue_lags
-from mqctl.model.member import GroupMembership, Subscription
+from mqctl.model.member import GroupMembership, HeldQueue, RunningInfo, Subscription
 from mqctl.model.origin import OriginKind
 from mqctl.model.past import Hours, RecordedPast, RecordingGap, RecordingGapKind
 from mqctl.model.queue import MessageQueue
@@ -38,7 +39,7 @@ from mqctl.rules.engine.past_view import (
 )
 from mqctl.rules.engine.playbooks import PLAYBOOKS, arguments
 from mqctl.rules.engine.rule import Case, ClusterCase, Release
-from mqctl.rules.engine.tag_skipping import Skipped
+from mqctl.rules.engine.tag_skipping import Skipped, skipped_by_tags
 from mqctl.rules.engine.unknown import of_broker, release_of
 from tests.each import each
 from tests.lag.cases import flow
@@ -110,6 +111,8 @@ def test_the_same_hour_of_former_days_and_weeks() -> None:
     rhythm = rhythm_before(hours, 24 * 30 + 5)
     assert rhythm.days == [24 * day + 5 for day in range(29, 1, -1)]
     assert rhythm.weekdays == [24 * day + 5 for day in (23, 16, 9, 2)]
+    old = rhythm_before(tuple(range(24 * 90)), 24 * 80)
+    assert (len(old.days), old.days[-1], old.weekdays) == (28, 24 * 52, [24 * day for day in (73, 66, 59, 52)])
     young = rhythm_before(hours, 24 * 8)
     assert (young.days, young.weekdays) == ([24 * day for day in range(7, -1, -1)], [24])
     assert rhythm_before(hours, 24) == Rhythm([0], [])
@@ -165,6 +168,7 @@ def test_a_past_that_is_too_short(past: RecordedPast | None, reason: Reason | No
 def test_the_last_hour_that_had_ended(minutes: int, index: int) -> None:
     past = RecordedPast(recording="r", begin_ms=0, until_ms=9 * HOUR_MS + minutes * 60_000, first_hour=9)
     assert last_whole_hour(past) == index
+    assert last_whole_hour(replace(past, first_hour=3)) == index + 6
 
 
 def weighed(
@@ -448,3 +452,37 @@ def test_groups_that_stand_and_of_which_nobody_says_why(
     assert with_standing(replace(usual, not_judged=(named,)), [standing]).not_judged == (named,)
     elsewhere = replace(named, code="MQ401")
     assert with_standing(replace(usual, not_judged=(elsewhere,)), [standing]).not_judged == (elsewhere, *added)
+
+
+def member_of(client: str, queue_id: int, *tags: str) -> RunningInfo:
+    held = HeldQueue(queue=MessageQueue("T", "b", queue_id), commit_offset=0)
+    return RunningInfo(group="G", client_id=client, subscriptions=(Subscription(topic="T", tags=tags),), queues=(held,))
+
+
+@each(
+    "effective, filtered, dropped, names",
+    [
+        # Brokers hand out x: y is filtered for all, and b drops the x of its queue.
+        (("x",), 15, 3, {"queues": "b/0, b/1, b/2", "filtered": "y", "dropped": "b: x"}),
+        (("y",), 9, 5, {"queues": "b/0, b/1, b/2", "filtered": "x", "dropped": "a: y"}),
+        ((), 0, 8, {"queues": "b/0, b/1, b/2", "filtered": None, "dropped": "a: y; b: x"}),
+        (None, 0, 8, {"queues": "b/0, b/1, b/2", "filtered": None, "dropped": "a: y; b: x"}),
+    ],
+)
+def test_what_brokers_filter_and_owners_drop(
+    effective: tuple[str, ...] | None, filtered: int, dropped: int, names: dict[str, str | None]
+) -> None:
+    """a owns queue 0 and wants x, b owns queue 1 and wants y, and nobody is known to own queue 2."""
+    wanted = () if effective is None else (Subscription(topic="T", tags=effective),)
+    view = GroupView(
+        group="G",
+        memberships={"b": GroupMembership(group="G", client_ids=("a", "b"), subscriptions=wanted)},
+        running={"a": member_of("a", 0, "x"), "b": member_of("b", 1, "y")},
+    )
+    samples = [sample(0, number, x=3, y=5, z=7) for number in range(3)]
+    skipped = skipped_by_tags(view, "T", samples)
+    assert (skipped.filtered_count, skipped.dropped_count) == (filtered, dropped)
+    assert skipped.names == names
+    same = replace(view, running={"a": member_of("a", 0, "x"), "b": member_of("b", 1, "x")})
+    spared = skipped_by_tags(replace(same, memberships={}), "T", samples[:2])
+    assert (spared.variant, spared.names) == ("spared", {"queues": None, "filtered": None, "dropped": None})
