@@ -484,3 +484,14 @@ def test_a_slave_that_does_not_tell_is_unknown_for_its_own_reason() -> None:
         other = broker(name, others, runtime=MASTER.runtime)
         (checked,) = hold(cluster(other, MASTER, silent), Expectations(slave_behind_bytes=Limit(100)))
         assert (checked.state, checked.gap) == (UNKNOWN, own)
+
+
+@each("age_ms, state", [(100, UNKNOWN), (101, UNKNOWN), (201, ERROR)])
+def test_the_worst_of_several_topics_is_known_where_each_is(age_ms: int, state: CheckState) -> None:
+    """What is known of one topic is enough for an error, and for nothing milder."""
+    one = behind(5, age_ms)
+    untold = ConsumerOffsetState(group="G", topic="U", queue_id=0, offset=1)
+    queue = QueueState(topic="U", queue_id=0, min_offset=0, max_offset=9)
+    both = replace(one, queues=(*one.queues, queue), consumer_offsets=(*one.consumer_offsets, untold))
+    (checked,) = hold(cluster(both), Expectations(groups=(AGE,)))
+    assert checked.state is state

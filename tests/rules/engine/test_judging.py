@@ -10,7 +10,7 @@ from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, NotJudged, Reason, Severity, SubjectKind
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, HeldQueue, MessageModel, RunningInfo
-from mqctl.model.origin import OriginKind
+from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.past import RecordedPast
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import TopicRoute
@@ -314,3 +314,28 @@ def test_members_that_broadcast_are_nothing_to_rules_about_sharing() -> None:
 
     assert len(seen(broadcasting)) == 1
     assert seen(replace(broadcasting, message_model=MessageModel.BROADCASTING)) == []
+
+
+@each(
+    "source, newest_ago_ms, confidence",
+    [
+        (ObservedFrom.CONFIG_MTIME, 3_600_000, Confidence.HIGH),
+        (ObservedFrom.CONFIG_MTIME, 3_600_001, Confidence.MEDIUM),
+        (ObservedFrom.CONFIG_MTIME, None, Confidence.MEDIUM),
+        (ObservedFrom.CONFIG_MTIME, -5, Confidence.HIGH),
+        (ObservedFrom.STORE_TIME, 3_600_001, Confidence.HIGH),
+    ],
+)
+def test_ages_by_a_file_that_may_have_been_copied_are_less_sure(
+    source: ObservedFrom, newest_ago_ms: int | None, confidence: Confidence
+) -> None:
+    first, second = standing_at(10, 1_000).brokers
+    newest_ms = None if newest_ago_ms is None else NOW - newest_ago_ms
+    queues = tuple(replace(item, last_store_time_ms=newest_ms) for item in first.queues)
+    offset = replace(first.consumer_offsets[0], next_store_time_ms=NOW - 9 * 3_600_000)
+    behind = replace(first, queues=queues, consumer_offsets=(offset,))
+    snapshot = replace(
+        STORE, brokers=(behind, replace(second, queues=())), origin=replace(STORE.origin, observed_from=source)
+    )
+    (late,) = diagnose(snapshot, only=("MQ401",)).findings
+    assert late.confidence is confidence

@@ -87,6 +87,13 @@ def test_far_from_usual_is_four_spreads_and_a_factor_of_two(
     assert (made.is_above(above), made.is_above(not_above)) == (True, False)
 
 
+def test_far_is_both() -> None:
+    """Beyond four spreads and within the factor, and the other way round."""
+    narrow, wide = Expectation(100, 10), Expectation(100, 40)
+    assert not (narrow.is_above(150) or narrow.is_below(55))
+    assert not (wide.is_above(250) or wide.is_below(45))
+
+
 @each(
     "days, weekdays, is_known, by_weekday, count",
     [

@@ -402,3 +402,22 @@ def test_a_rule_that_was_asked_for_where_nobody_is_online() -> None:
     without = earned(diagnosis_of(), bare, rules=[MEMBERS_ONLY])
     assert [(item.code, item.why.reason) for item in without.not_judged] == [(MEMBERS_ONLY, Reason.NO_BROKERS)]
     assert earned(diagnosis_of(), bare, groups=["x"], topics=["y"], brokers=["z"]).not_judged == ()
+
+
+def test_who_did_not_tell_its_members_may_have_some() -> None:
+    def untold(part: Part) -> ClusterSnapshot:
+        missed = Gap(part=part, cause=Cause.SILENT, reason="x", subject=GapSubject(group="old"))
+        return replace(KNOWN, brokers=(replace(KNOWN.brokers[0], unavailable=(missed,)),))
+
+    assert coverage(diagnosis_of(), untold(Part.MEMBERS), groups=["old"]) == [covered("old")]
+    assert earned(diagnosis_of(), untold(Part.MEMBERS), groups=["old"]).not_judged == ()
+    offline = [covered("old", "partly", Reason.NOBODY_ONLINE, 1)]
+    assert coverage(diagnosis_of(), untold(Part.QUEUES), groups=["old"]) == offline
+    assert len(earned(diagnosis_of(), untold(Part.QUEUES), groups=["old"]).not_judged) == 1
+
+
+def test_a_broker_of_which_a_finding_tells_is_not_told_of_again() -> None:
+    for name, count in (("b", 0), ("a", 3), ("z", 3)):
+        told_of = replace(about(), subject=Subject(kind=SubjectKind.BROKER, broker=name))
+        judged = earned(replace(diagnosis_of(), findings=(told_of,)), KNOWN, brokers=["b"])
+        assert len(judged.not_judged) == count, name
