@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mqctl.model.lang import Lang
-from mqctl.text import UNKNOWN, Text, Value, Word, filled, word_key
+from mqctl.text import UNKNOWN, CommandLine, Text, Value, Word, filled, word_key
 
 CATALOGUE = Path(__file__).with_name("messages") / "zh" / "texts.po"
 _ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"(?:\n|\Z))+)', re.MULTILINE)
@@ -30,6 +30,8 @@ def spoken(said: str, lang: Lang | None) -> str:
     if lang is not Lang.ZH or not isinstance(said, Text):
         return said
     if not said.key:
+        if all(isinstance(value, CommandLine) for value in said.values.values()):
+            return said  # a shell reads what is between them
         return _filled(said.template.replace("; ", "；"), said.values)
     template = _chinese().get(said.key)
     try:

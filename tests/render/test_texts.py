@@ -18,6 +18,7 @@ from mqctl.cli.gaps import gap_lines
 from mqctl.cli.usage_texts import of_parser
 from mqctl.errors import RefusedError, UnreachableError
 from mqctl.local.scenario_files import load_scenario, scenario_names
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.dead_letter import GivenUp, RetryState
 from mqctl.model.gap import Gap, GapSubject, Part
@@ -256,3 +257,9 @@ def test_n11_states_stand_in_columns_of_words() -> None:
     )
     stateful = [column for column in columns if column.key in ("state", "trend", "given_up", "kind")]
     assert [column.kind for column in stateful] == [CellKind.WORDS] * 5
+
+
+def test_command_lines_one_after_another_stay_what_a_shell_reads() -> None:
+    lines = joined("; ", [command_line("mqctl local up"), command_line("mqctl group lag -g {}", "a; b")])
+    assert spoken(lines, Lang.ZH) == "mqctl local up; mqctl group lag -g 'a; b'"
+    assert spoken(joined("; ", [sentence("verdict-ok", "OK"), "x"]), Lang.ZH) == "正常；x"
