@@ -13,7 +13,7 @@ import typer
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import tell_remedies
-from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.cli.times import parse_span_ms
@@ -82,6 +82,7 @@ def command(
     webhook: WebhookOption = None,
     webhook_template: TemplateOption = None,
     limit: LimitOption = None,
+    lang: LangOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Any
 
 from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
@@ -102,7 +103,7 @@ class CheckResult:
         name: the name alone, blanks included; None for what has none.
         value: the number found, in `unit`; None for what is no number, or not known.
         unit: `ms`, `share`, `bytes`, or empty for a count.
-        message: one sentence without a final full stop.
+        message: one sentence without a final full stop; `key` and `values` are its own, None for others' words.
         gap: what it takes to know, and could not be asked.
         next_command: what to type about it, `next_command_argv` its words; None for what holds.
     """
@@ -119,6 +120,8 @@ class CheckResult:
     next_command: str | None = None
     gap: Gap | None = None
     next_command_argv: list[str] | None = None
+    key: str | None = None
+    values: dict[str, Any] | None = None
 
 
 def worst(results: tuple[CheckResult, ...]) -> CheckState:

@@ -81,7 +81,7 @@ def _check_members(count: int) -> None:
     if count > MOST_MEMBERS:
         reason = sentence(
             "wire-names-members-most-read",
-            "it names {count:,} members, at most {most_members:,} are read",
+            "it names {count:member}, and mqctl reads at most {most_members:,}",
             count=count,
             most_members=MOST_MEMBERS,
         )

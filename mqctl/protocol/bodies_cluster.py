@@ -72,7 +72,7 @@ class TopicRouteData(Body):
         if count > MOST_QUEUES_OF_A_ROUTE:
             reason = sentence(
                 "wire-queues-most-read",
-                "it has {count:,} queues, at most {most_queues_of_a_route:,} are read",
+                "it has {count:queue}, and mqctl reads at most {most_queues_of_a_route:,}",
                 count=count,
                 most_queues_of_a_route=MOST_QUEUES_OF_A_ROUTE,
             )
@@ -94,7 +94,7 @@ class ClusterInfo(Body):
         if count > MOST_BROKERS:
             reason = sentence(
                 "wire-names-brokers-most-read",
-                "it names {count:,} brokers, at most {most_brokers:,} are read",
+                "it names {count:broker}, and mqctl reads at most {most_brokers:,}",
                 count=count,
                 most_brokers=MOST_BROKERS,
             )

@@ -15,8 +15,8 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import argv_of, printable
-from mqctl.units import Count
+from mqctl.render.summary import VERDICTS
+from mqctl.text import Word, argv_of, composed, joined, printable, sentence
 
 
 class CheckFormat(StrEnum):
@@ -32,7 +32,7 @@ _COLUMNS = (
     Column("state", "state", CellKind.SEVERITY),
     Column("subject", "of"),
     Column("check", "check"),
-    Column("message", "found"),
+    Column("message", "found", CellKind.SENTENCE),
 )
 _NEXT_SHOWN = 3
 _READ = 50
@@ -63,7 +63,13 @@ def check_document(results: Sequence[CheckResult], state: CheckState, observed_a
         value=CheckReport(state=str(state), observed_at_ms=observed_at_ms, results=list(results)),
         records=results,
         blocks=[
-            Paragraphs([f"{str(state).upper()}: {_counts(results)}", *_by_kind(results)], severity=str(state)),
+            Paragraphs(
+                [
+                    sentence("check-head", "{state}: {counts}", state=VERDICTS[str(state)], counts=_counts(results)),
+                    *_by_kind(results),
+                ],
+                severity=str(state),
+            ),
             Table(_COLUMNS, rows),
             *_advice(rows),
         ],
@@ -157,13 +163,22 @@ def _by_kind(results: Sequence[CheckResult]) -> list[str]:
         return []
     kinds = Counter(item.check for item in results)
     bad = Counter(item.check for item in results if item.state is not CheckState.OK)
-    return [", ".join(f"{kind}: {bad[kind]:,} of {kinds[kind]:,} do not hold" for kind in kinds if bad[kind])]
+    lines = (
+        sentence(
+            "check-kind-fails", "{kind}: {bad:,} of {count:,} do not hold", kind=kind, bad=bad[kind], count=kinds[kind]
+        )
+        for kind in kinds
+        if bad[kind]
+    )
+    return [joined(", ", lines)]
 
 
 def _counts(results: Sequence[CheckResult]) -> str:
     counts = Counter(item.state for item in results)
-    counted = [f"{counts[state]:,} {state}" for state in CheckState if counts[state]]
-    return f"{Count(len(results)):expectation}, {', '.join(counted)}"
+    states = (
+        composed("{count:,} {state}", count=counts[state], state=Word(state)) for state in CheckState if counts[state]
+    )
+    return joined(", ", [sentence("check-expectations", "{count:expectation}", count=len(results)), *states])
 
 
 def junit(results: Sequence[CheckResult], name: str) -> str:

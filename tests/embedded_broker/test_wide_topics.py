@@ -83,8 +83,20 @@ WIDE: dict[str, tuple[Callable[[], Request], bytes, int, str]] = {
 """What asks about all queues: the request, its body, the code and a part of the body that it is answered."""
 
 
+_TRIES = 3
+"""A busy machine, and the collector of a large process, add pauses of their own, and never take one away."""
+
+
 @each("name", WIDE)
 def test_others_are_served_while_it_is_worked_at(cluster: EmbeddedCluster, name: str) -> None:
+    shares: list[float] = []
+    while len(shares) < _TRIES and not any(share < 1 for share in shares):
+        shares.append(longest_pause(cluster, name))
+    assert min(shares) < 1, shares
+
+
+def longest_pause(cluster: EmbeddedCluster, name: str) -> float:
+    """Returns how long somebody else waited at most while the request was worked at, as a share of what may be."""
     make, body, code, holds = WIDE[name]
     address = cluster.broker().address
     answers = []
@@ -98,7 +110,7 @@ def test_others_are_served_while_it_is_worked_at(cluster: EmbeddedCluster, name:
         worker.join()
     assert (answers[0].code, holds.encode() in answers[0].body) == (code, True)
     longest_s = max((after - before for before, after in pairwise(moments)), default=0.0)
-    assert longest_s < max(LONGEST_S, (moments[-1] - moments[0]) / SHARE), (longest_s, len(moments))
+    return longest_s / max(LONGEST_S, (moments[-1] - moments[0]) / SHARE)
 
 
 def test_a_message_that_comes_while_a_pop_looks_is_not_missed(cluster: EmbeddedCluster) -> None:

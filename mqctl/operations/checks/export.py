@@ -84,7 +84,7 @@ class ClusterCollector(Collector):
             elif not any_answered(snapshot):
                 problem = sentence(
                     "checks-no-broker-answers",
-                    "no broker answers: {brokers_count} are registered",
+                    "no broker answers: {brokers_count:broker is/are} registered",
                     brokers_count=len(snapshot.brokers),
                 )
         if problem:

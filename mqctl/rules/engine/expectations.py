@@ -36,14 +36,14 @@ from mqctl.rules.engine.gone_brokers import GoneBroker, gone_brokers, registered
 from mqctl.rules.engine.rule import NEWEST
 from mqctl.rules.engine.unknown import of_broker
 from mqctl.rules.engine.why_words import reason
-from mqctl.text import composed
+from mqctl.text import sentence
 
 
 def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult, ...]:
     """Returns a result for each expectation, in the order of the file."""
     results: list[CheckResult] = []
     if snapshot.without_brokers:
-        said = "the name servers answer and list no broker"
+        said = sentence("check-no-broker-listed", "the name servers answer and list no broker")
         results.append(result("registered", Checked("name servers"), CheckState.ERROR, said))
     gone = brokers_missed(snapshot, expected)
     results += [_not_registered(item) for item in gone if item.name not in expected.brokers]
@@ -85,7 +85,7 @@ def brokers_missed(snapshot: ClusterSnapshot, expected: Expectations) -> list[Go
 
 
 def _not_registered(gone: GoneBroker) -> CheckResult:
-    message = f"{why_missed(gone)}: its queues are out of reach"
+    message = sentence("check-queues-out-of-reach", "{why}: its queues are out of reach", why=why_missed(gone))
     state = CheckState.ERROR if gone.belongs else CheckState.UNKNOWN
     return result("registered", Checked("broker", gone.name), state, message)
 
@@ -100,9 +100,15 @@ def _unknown_brokers(snapshot: ClusterSnapshot) -> Iterator[CheckResult]:
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     known = sorted({broker.cluster for broker in snapshot.brokers if broker.cluster})
     if known == [name]:
-        return result("cluster", Checked("cluster", name), CheckState.OK, "it is the one")
+        return result(
+            "cluster", Checked("cluster", name), CheckState.OK, sentence("check-cluster-right", "it is the one")
+        )
     state = CheckState.ERROR if known else CheckState.UNKNOWN
-    said = f"the brokers belong to {', '.join(known)}" if known else "no broker reports its cluster"
+    said = (
+        sentence("check-cluster-other", "the brokers belong to {clusters}", clusters=known)
+        if known
+        else sentence("check-cluster-unknown", "no broker reports its cluster")
+    )
     return result("cluster", Checked("cluster", name), state, said)
 
 
@@ -110,20 +116,26 @@ def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     entries = [broker for broker in snapshot.brokers if broker.name == name]
     subject = Checked("broker", name)
     if not entries:
-        return result("answers", subject, CheckState.ERROR, "it is not registered")
+        return result("answers", subject, CheckState.ERROR, sentence("check-not-registered", "it is not registered"))
     gap = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
     if gap is not None and gap.said_no:
         return unknown("answers", subject, gap)  # it is there; our keys are what is wrong
     if gap is not None:
         return result("answers", subject, CheckState.ERROR, gap.reason)
-    return result("answers", subject, CheckState.OK, "it answers")
+    return result("answers", subject, CheckState.OK, sentence("check-broker-answers", "it answers"))
 
 
 def _broker_count(snapshot: ClusterSnapshot, least: int) -> CheckResult:
     names = {broker.name for broker in snapshot.brokers}
     silent = {broker.name: gap for broker in snapshot.brokers if (gap := broker.lacks(Part.RUNTIME))}
     count = len(names - silent.keys())
-    said = f"{count} of {len(names)} registered answer, declared at least {least}"
+    said = sentence(
+        "check-broker-count",
+        "{count} of {registered} registered answer, declared at least {least}",
+        count=count,
+        registered=len(names),
+        least=least,
+    )
     if count < least <= len(names) and all(gap.said_no for gap in silent.values()):
         return unknown("brokers", Checked("cluster brokers"), next(iter(silent.values())))
     return exact("brokers", Checked("cluster brokers"), count >= least, said)
@@ -146,9 +158,10 @@ def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
         subject = Checked("broker", broker.name, broker.broker_id or 0)
         if share is None:
             gap = broker.lacks(Part.RUNTIME)
-            yield unknown("disk", subject, gap or "it does not report this")
+            yield unknown("disk", subject, gap or sentence("check-not-reported", "it does not report this"))
         else:
-            yield amount("disk", subject, share, limit, f"{share:.0%} of the disk is used", unit="share")
+            said = sentence("check-disk", "{share} of the disk is used", share=f"{share:.0%}")
+            yield amount("disk", subject, share, limit, said, unit="share")
 
 
 def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[CheckResult]:
@@ -159,7 +172,7 @@ def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[Ch
         if gap is not None:
             yield unknown("exists", subject, gap)
         else:
-            yield result("exists", subject, CheckState.ERROR, "there is none")
+            yield result("exists", subject, CheckState.ERROR, sentence("check-none", "there is none"))
         return
     if expected.queue_count is not None:
         count = sum(config.read_queue_count for config in configs)
@@ -170,13 +183,17 @@ def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[Ch
                 "queues",
                 subject,
                 count == expected.queue_count,
-                composed(
-                    "{count}, declared {queue_count}", count=counted(count, "queue"), queue_count=expected.queue_count
+                sentence(
+                    "check-queues",
+                    "{count}, declared {queue_count}",
+                    count=counted(count, "queue"),
+                    queue_count=expected.queue_count,
                 ),
             )
     if expected.perm is not None:
         perms = sorted({perm_text(config.perm) for config in configs})
-        yield exact("perm", subject, perms == [expected.perm], f"{', '.join(perms)}, declared {expected.perm}")
+        said = sentence("check-perm", "{perms}, declared {perm}", perms=perms, perm=expected.perm)
+        yield exact("perm", subject, perms == [expected.perm], said)
     if expected.silent_ms is not None:
         yield _silence(snapshot, expected.topic, expected.silent_ms)
 
@@ -185,9 +202,10 @@ def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult
     queues = [queue for broker in snapshot.brokers for queue in broker.queues if queue.topic == topic]
     newest = max((queue.last_store_time_ms or 0 for queue in queues), default=0)
     if not newest:
-        return unknown("silent_for", Checked("topic", topic), "the time of the newest message is not known")
+        why = sentence("check-newest-unknown", "the time of the newest message is not known")
+        return unknown("silent_for", Checked("topic", topic), why)
     quiet_ms = max(0, snapshot.origin.observed_at_ms - newest)
-    said = f"the last message was stored {span_text(quiet_ms)} ago"
+    said = sentence("check-silent-for", "the last message was stored {quiet} ago", quiet=span_text(quiet_ms))
     return amount("silent_for", Checked("topic", topic), quiet_ms, limit, said, unit="ms")
 
 
@@ -198,10 +216,18 @@ def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
             continue
         if broker.delay is None:
             gap = broker.lacks(Part.DELAY)
-            yield unknown("delay_overdue", subject, gap or "it does not report its delay levels")
+            yield unknown(
+                "delay_overdue",
+                subject,
+                gap or sentence("check-no-delay-levels", "it does not report its delay levels"),
+            )
             continue
         dues = [level.queue.oldest_overdue_time_ms for level in broker.delay.levels if level.queue is not None]
         oldest = min((due for due in dues if due is not None), default=None)
         late_ms = 0 if oldest is None else max(0, snapshot.origin.observed_at_ms - oldest)
-        said = f"the latest delayed message is {span_text(late_ms)} late" if late_ms else "nothing is late"
+        said = (
+            sentence("check-delay-late", "the latest delayed message is {late} late", late=span_text(late_ms))
+            if late_ms
+            else sentence("check-nothing-late", "nothing is late")
+        )
         yield amount("delay_overdue", subject, late_ms, limit, said, unit="ms")

@@ -16,7 +16,9 @@ from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.expecting import Checked, amount, exact, meant_by, none_like, result, span_text, unknown
 from mqctl.rules.engine.gone_brokers import GoneBroker
-from mqctl.text import composed, sentence
+from mqctl.text import sentence
+
+_NOT_EVERY_TOPIC = sentence("check-not-every-topic", "not known for every topic")
 
 
 def hold_groups(
@@ -101,13 +103,29 @@ def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
             if item.topic == topic
         }
         wanted = tuple(sorted(part.strip() for part in expression.split("||")))
-        shown = "; ".join(sorted(" || ".join(item) for item in held)) or "nothing"
-        said = f"brokers filter {topic} by {shown}, declared {expression}"
+        said = _filtered(topic, "; ".join(sorted(" || ".join(item) for item in held)), expression)
         if not members and gap is not None:
             yield unknown("subscribes", subject, gap)
         else:
             yield exact("subscribes", subject, held == {wanted}, said)
     yield from _dead_letters(looked, expected, subject)
+
+
+def _filtered(topic: str, shown: str, expression: str) -> str:
+    if not shown:
+        return sentence(
+            "check-filters-nothing",
+            "brokers filter {topic} by nothing, declared {expression}",
+            topic=topic,
+            expression=expression,
+        )
+    return sentence(
+        "check-filters",
+        "brokers filter {topic} by {shown}, declared {expression}",
+        topic=topic,
+        shown=shown,
+        expression=expression,
+    )
 
 
 def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
@@ -134,28 +152,36 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
         known = [value for value in values if value is not None]
         most = max(known, default=None)
         topic = lags[values.index(most)].topic if most is not None else ""
-        said = (
-            f"{span_text(most or 0)} behind on {topic}"
-            if unit
-            else composed("{most} behind on {topic}", most=counted(round(most or 0), "message"), topic=topic)
-        )
+        behind = span_text(most or 0) if unit else counted(round(most or 0), "message")
+        said = sentence("check-behind", "{behind} behind on {topic}", behind=behind, topic=topic)
         checked = None if most is None else amount(name, subject, most, limit, said, unit=unit)
         if checked is None or (checked.state is not CheckState.ERROR and (gaps or len(known) < len(values))):
-            yield unknown(name, subject, gaps[0] if gaps else "not known for every topic")
+            yield unknown(name, subject, gaps[0] if gaps else _NOT_EVERY_TOPIC)
         else:
             yield checked
 
 
 def _members(subject: Checked, count: int, expected: GroupExpectation, gap: Gap | None) -> CheckResult:
     least, most = expected.members_min, expected.members_max
-    bounds = (("at least", least), ("at most", most))
-    wanted = " and ".join(f"{words} {number}" for words, number in bounds if number is not None)
     good = (least is None or count >= least) and (most is None or count <= most)
     if not good and gap is not None and (most is None or count <= most):
         return unknown("members", subject, gap)
     state = CheckState.OK if good else CheckState.ERROR
-    said = f"{count} online, declared {wanted}"
-    return result("members", subject, state, said, value=count)
+    return result("members", subject, state, _online(count, least, most), value=count)
+
+
+def _online(count: int, least: int | None, most: int | None) -> str:
+    if most is None:
+        return sentence("check-members-least", "{count} online, declared at least {least}", count=count, least=least)
+    if least is None:
+        return sentence("check-members-most", "{count} online, declared at most {most}", count=count, most=most)
+    return sentence(
+        "check-members",
+        "{count} online, declared at least {least} and at most {most}",
+        count=count,
+        least=least,
+        most=most,
+    )
 
 
 def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
@@ -167,7 +193,8 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked)
             yield amount("dead_letters", subject, count, expected.dead_letter_count, counted(count, "dead letter"))
     if expected.dead_letter_growth is not None:
         if looked.earlier is None:
-            yield unknown("dead_letter_growth", subject, "needs two looks: add --window")
+            why_not = sentence("check-two-looks", "needs two looks: add --window")
+            yield unknown("dead_letter_growth", subject, why_not)
             return
         now, gap = looked.dead_letters(expected.group, held=False)
         then, earlier_gap = looked.earlier.dead_letters(expected.group, held=False)
@@ -176,7 +203,10 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked)
             yield unknown("dead_letter_growth", subject, why)
             return
         window_ms = looked.now_ms - looked.earlier.now_ms
-        said = composed(
-            "{now} came within {span_text}", now=counted(now - then, "dead letter"), span_text=span_text(window_ms)
+        said = sentence(
+            "check-letters-came",
+            "{letters} came within {span}",
+            letters=counted(now - then, "dead letter"),
+            span=span_text(window_ms),
         )
         yield amount("dead_letter_growth", subject, now - then, expected.dead_letter_growth, said)

@@ -9,13 +9,14 @@ from mqctl.model.gap import Part
 from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.expecting import Checked, amount, result, unknown
+from mqctl.text import sentence
 
 # States in which the distance of both ends says nothing: whatever the limit is, the slave does not have what it should.
 _ILL = {
-    ReplicaState.EMPTY: "it has nothing of its master's log",
-    ReplicaState.AHEAD: "its log ends after its master's",
-    ReplicaState.DIVERGED: "it cannot read its own log up to the end",
-    ReplicaState.NO_MASTER: "its master is not registered",
+    ReplicaState.EMPTY: sentence("check-slave-empty", "it has nothing of its master's log"),
+    ReplicaState.AHEAD: sentence("check-slave-ahead", "its log ends after its master's"),
+    ReplicaState.DIVERGED: sentence("check-slave-diverged", "it cannot read its own log up to the end"),
+    ReplicaState.NO_MASTER: sentence("check-slave-no-master", "its master is not registered"),
 }
 
 
@@ -34,7 +35,13 @@ def _count(slaves: list[Replica], name: str, count: int) -> CheckResult:
     subject = Checked("broker", name)
     following = sum(item.state not in _ILL and item.state is not ReplicaState.UNKNOWN for item in slaves)
     silent = sum(item.state is ReplicaState.UNKNOWN for item in slaves)
-    said = f"{following} of {len(slaves)} registered slaves follow, declared {count}"
+    said = sentence(
+        "check-slaves",
+        "{following} of {registered} registered slaves follow, declared {count}",
+        following=following,
+        registered=len(slaves),
+        count=count,
+    )
     if following < count <= following + silent:
         return unknown("slaves", subject, said)
     state = CheckState.OK if following >= count else CheckState.ERROR
@@ -55,6 +62,9 @@ def _behind(snapshot: ClusterSnapshot, replica: Replica, limit: Limit) -> CheckR
         )
     if replica.behind_bytes is None:
         gaps = (broker.lacks(Part.RUNTIME) for broker in snapshot.brokers if broker.name == replica.name)
-        return unknown("slave_behind", subject, next((gap for gap in gaps if gap), None) or "it does not report this")
-    said = f"its log ends {replica.behind_bytes:,} bytes before its master's"
+        why = sentence("check-not-reported", "it does not report this")
+        return unknown("slave_behind", subject, next((gap for gap in gaps if gap), None) or why)
+    said = sentence(
+        "check-slave-behind", "its log ends {behind:,} bytes before its master's", behind=replica.behind_bytes
+    )
     return amount("slave_behind", subject, replica.behind_bytes, limit, said, unit="bytes")

@@ -10,7 +10,7 @@ from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import is_pattern, like_any
 from mqctl.rules.engine.gone_brokers import GoneBroker
-from mqctl.text import composed
+from mqctl.text import key_of, sentence, values_of
 
 
 def meant_by(name: str, without: Collection[str], known: Collection[str], named: Collection[str]) -> list[str]:
@@ -28,15 +28,25 @@ def meant_by(name: str, without: Collection[str], known: Collection[str], named:
 def why_missed(gone: GoneBroker) -> str:
     """Says of a broker why it ought to be there."""
     if gone.expected_by:
-        return f"it is not registered, and is part of {gone.expected_by}"
+        return sentence(
+            "check-broker-expected", "it is not registered, and is part of {expected_by}", expected_by=gone.expected_by
+        )
     if gone.held:
-        return composed(
+        return sentence(
+            "check-broker-held",
             "it is not registered, and members of {holders} hold queues of it",
             holders=counted(len(gone.holders), "group"),
         )
     if gone.ordered:
-        return f"it is not registered, and the order configuration of {gone.ordered[0]} names it"
-    return "it is not registered any more, and was within a day (removed on purpose? say how many there are: --brokers)"
+        return sentence(
+            "check-broker-ordered",
+            "it is not registered, and the order configuration of {topic} names it",
+            topic=gone.ordered[0],
+        )
+    return sentence(
+        "check-broker-seen",
+        "it is not registered any more, and was within a day (removed on purpose? say how many there are: --brokers)",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +68,15 @@ class Checked:
         return " ".join(part for part in (self.kind, self.name, number) if part is not None)
 
 
+_NONE_LIKE = {
+    "group": sentence("check-no-group-like", "no group looks like this"),
+    "topic": sentence("check-no-topic-like", "no topic looks like this"),
+}
+
+
 def none_like(noun: str, pattern: str, why: Gap | None = None) -> CheckResult:
     """Returns the result of a pattern that means nobody, or nobody knows whom: that was not looked at."""
-    return unknown("exists", Checked(noun, pattern), why or f"no {noun} looks like this")
+    return unknown("exists", Checked(noun, pattern), why or _NONE_LIKE[noun])
 
 
 def amount(check: str, subject: Checked, value: float, limit: Limit, said: str, *, unit: str = "") -> CheckResult:
@@ -105,6 +121,8 @@ def result(
         unit=unit,
         limit=limit or Limit(),
         gap=gap,
+        key=key_of(message),
+        values=values_of(message),
     )
 
 
