@@ -35,7 +35,7 @@ class QueueData(Body):
             if not 0 <= count <= MOST_QUEUES:
                 reason = sentence(
                     "wire-queues-of-broker",
-                    "{name} of {broker_name} is {count}, at most {most_queues:,} are read",
+                    "{name} of {broker_name} is {count}, and mqctl reads at most {most_queues:,}",
                     name=name,
                     broker_name=queues.broker_name[:200],
                     count=count,

@@ -314,7 +314,7 @@ def read_topic_config(value: object) -> TopicConfig:
         if not 0 <= known.get(name, 0) <= MOST_QUEUES:
             reason = sentence(
                 "wire-queues-of-topic",
-                "{wire} of {topic} is {count}, at most {most_queues:,} are read",
+                "{wire} of {topic} is {count}, and mqctl reads at most {most_queues:,}",
                 wire=wire,
                 topic=known["name"][:200],
                 count=known[name],

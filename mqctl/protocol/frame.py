@@ -270,7 +270,7 @@ def decode(frame: bytes) -> RemotingCommand:
     if len(frame) < 8:
         raise FrameError(
             sentence("wire-frame-read", "A frame cannot be read"),
-            reason=sentence("wire-bytes-too-few", "{frame_count} bytes are too few", frame_count=len(frame)),
+            reason=sentence("wire-bytes-too-few", "{frame_count:byte is/are} too few", frame_count=len(frame)),
         )
     total, mark = _PREFIX.unpack_from(frame)
     kind, header_end = mark >> 24, 8 + (mark & _HEADER_MASK)
@@ -416,7 +416,7 @@ def _decode_binary(header: bytes, body: bytes) -> RemotingCommand:
         raise FrameError(
             sentence("wire-binary-header-read", "A binary header cannot be read"),
             reason=sentence(
-                "wire-bytes-left-over", "{header_count} bytes are left over", header_count=len(header) - end
+                "wire-bytes-left-over", "{header_count:byte is/are} left over", header_count=len(header) - end
             ),
         )
     return RemotingCommand(

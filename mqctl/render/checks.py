@@ -165,7 +165,7 @@ def _by_kind(results: Sequence[CheckResult]) -> list[str]:
     bad = Counter(item.check for item in results if item.state is not CheckState.OK)
     lines = (
         sentence(
-            "check-kind-fails", "{kind}: {bad:,} of {count:,} do not hold", kind=kind, bad=bad[kind], count=kinds[kind]
+            "check-kind-fails", "{kind}: {bad:,} of {count:,} not held", kind=kind, bad=bad[kind], count=kinds[kind]
         )
         for kind in kinds
         if bad[kind]

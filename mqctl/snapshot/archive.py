@@ -178,7 +178,7 @@ def _refuse_endless(snapshot: ClusterSnapshot, problem: str) -> None:
     for topic, count, most in counts:
         if count > most:
             reason = composed(
-                "topic {topic} has {count}, at most {most:,} are read",
+                "topic {topic} has {count}, and mqctl reads at most {most:,}",
                 topic=on_one_line(topic),
                 count=counted(count, "queue"),
                 most=most,

@@ -272,7 +272,6 @@ NEVER_ONE = {
     "{} messages of {} have the key {}": "told from two on",
     "twice or more: {}: {} times": "told from two on",
     "{} messages are too many for one plan": "more than a plan takes",
-    "{} messages are not passed by the check loop; the first {} were read": "more than the limit",
 }
 
 

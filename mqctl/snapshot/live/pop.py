@@ -73,7 +73,7 @@ def _shares(
         if end - first > MOST_RECORDS:
             reason = sentence(
                 "snapshot-newest-records-read",
-                "only the newest {most_records:,} of {count:,} records were read, pops before count as none",
+                "only the newest {most_records:,} of {count:record was/were} read, pops before count as none",
                 most_records=MOST_RECORDS,
                 count=end - first,
             )

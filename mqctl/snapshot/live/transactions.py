@@ -106,7 +106,7 @@ def _some(asking: Asking, broker: LiveBroker, offsets: OffsetRange, limit: int) 
     if offsets.count > limit:
         reason = sentence(
             "snapshot-messages-passed-check-loop",
-            "{count:,} messages are not passed by the check loop; the first {limit:,} were read",
+            "the check loop has not passed {count:message}; mqctl looked at the first {limit:,}",
             count=offsets.count,
             limit=limit,
         )
