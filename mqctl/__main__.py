@@ -37,6 +37,9 @@ def _answer_with(text: str) -> int:
 
 def run() -> int:
     """Runs mqctl with the process's arguments and returns the exit code."""
+    # OpenBLAS, which comes with numpy, makes a thread a core, and these spin a while for want of work: a third of the
+    # CPU of a short command on two cores. Nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()  # what imports make lasts: collecting it costs a tenth of a short command; a command runs with it
     try:
         code = _run(sys.argv[1:])
