@@ -119,6 +119,7 @@ def test_each_planted_change_is_named(comparison: script.Comparison, own: list[A
     assert {it.answer.command for it in differing} <= {"group lag", "store cat", "doctor"}, list(report(differing))
 
 
+@pytest.mark.quick
 def test_each_kind_of_difference_has_its_place() -> None:
     rows = [{"id": number, "n": number * 2} for number in range(4)]
     assert places_of({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}) == [("value", "stdout.a.b[1]", "2", "3")]

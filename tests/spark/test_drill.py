@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.spark
 def test_the_verdict_is_that_of_one_process(
