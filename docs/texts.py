@@ -40,7 +40,7 @@ def sources() -> dict[str, set[str]]:
     known: dict[str, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if any(call in text for call in ("sentence(", "Sentence(", "counted(", "Column(")):
+        if any(call in text for call in ("sentence(", "Sentence(", "counted(", "Column(", "column(")):
             for key, template in _written(ast.parse(text)):
                 known.setdefault(key, set()).add(template)
     for code, rule in RULES.items():
@@ -64,7 +64,10 @@ def _written(tree: ast.AST) -> Iterator[tuple[str, str]]:
                 args=[ast.Constant(value=str(key)), ast.Constant(value=str(template))],
             ):
                 yield key, template
-            case ast.Call(func=ast.Name(id="Column"), args=[_, ast.Constant(value=str(head)), *_], keywords=others):
+            case (
+                ast.Call(func=ast.Name(id="Column"), args=[_, ast.Constant(value=str(head)), *_], keywords=others)
+                | ast.Call(func=ast.Name(id="column"), args=[ast.Constant(value=str(head)), *_], keywords=others)
+            ):
                 yield from _of_column(head, others)
             case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(one)), *_]):
                 yield f"count-{one.replace(' ', '-')}", f"{{count:{one}}}"

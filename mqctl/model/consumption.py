@@ -34,6 +34,20 @@ class Consumption:
     cached: Mapping[QueueKey, int] = field(default_factory=dict)
     addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
+    def in_flight(self, queue: QueueKey, consumer_offset: int | None) -> int | None:
+        """Returns how many messages of a queue are handed out and not committed; None when nobody told."""
+        pulled = self.pull_offsets.get(queue)
+        if consumer_offset is not None and pulled is not None:
+            return max(0, pulled - consumer_offset)
+        return 0 if self.owners.get(queue) == () else None
+
+    def owner_addresses(self, queue: QueueKey) -> tuple[str, ...] | None:
+        """Returns the addresses of a queue's owners, in their order; None when one is not known."""
+        owners = self.owners.get(queue)
+        places = [self.addresses.get((queue[0], name)) for name in owners or ()]
+        known = tuple(place for place in places if place is not None)
+        return known if owners is not None and len(known) == len(places) else None
+
 
 def addresses_of(memberships: Iterable[GroupMembership]) -> dict[tuple[str, str], str]:
     """Returns the addresses of clients as one broker sees them, by group and client id."""

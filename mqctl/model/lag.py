@@ -6,11 +6,12 @@ the next message to consume; a queue without a committed offset is never-committ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from mqctl.model.column import CellKind, column
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_group, is_system_topic
@@ -19,7 +20,7 @@ from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 
 if TYPE_CHECKING:
-    from mqctl.model.consumption import Consumption
+    from mqctl.model.consumption import Consumption, QueueKey
 
 _SECOND_MS = 1_000
 _MINUTE_MS = 60_000
@@ -57,22 +58,24 @@ class QueueLag:
         consume_mode: of the group on the topic, see `GroupLag`.
     """
 
-    group: str
-    topic: str
-    broker_name: str | None
-    queue_id: int
-    min_offset: int | None
-    broker_offset: int | None
-    consumer_offset: int | None
-    lag_count: int | None
-    lost_count: int
-    lag_ms: int | None
-    next_store_time_ms: int | None
-    state: LagState
-    in_flight_count: int | None = None
-    cached_count: int | None = None
-    owners: tuple[str, ...] | None = None
-    owner_addresses: tuple[str, ...] | None = None
+    group: str = field(metadata=column("group"))
+    topic: str = field(metadata=column("topic"))
+    broker_name: str | None = field(metadata=column("broker"))
+    queue_id: int = field(metadata=column("queue", CellKind.COUNT))
+    min_offset: int | None = field(metadata=column("min offset", CellKind.COUNT, wide=True))
+    broker_offset: int | None = field(metadata=column("broker offset", CellKind.COUNT, wide=True))
+    consumer_offset: int | None = field(metadata=column("consumer offset", CellKind.COUNT, none="none"))
+    lag_count: int | None = field(metadata=column("lag", CellKind.COUNT, none="?"))
+    lost_count: int = field(metadata=column("lost", CellKind.COUNT))
+    lag_ms: int | None = field(metadata=column("lag time", CellKind.DURATION_MS, none="?"))
+    next_store_time_ms: int | None = field(metadata=column("next message stored", CellKind.TIME_MS, wide=True))
+    state: LagState = field(metadata=column("state", CellKind.WORDS))
+    in_flight_count: int | None = field(default=None, metadata=column("in flight", CellKind.COUNT, none="?"))
+    cached_count: int | None = field(default=None, metadata=column("cached", CellKind.COUNT, none="?"))
+    owners: tuple[str, ...] | None = field(default=None, metadata=column("owner", none="?", cell="owner_text"))
+    owner_addresses: tuple[str, ...] | None = field(
+        default=None, metadata=column("owner address", wide=True, cell="address_text")
+    )
     consume_mode: str | None = None
 
     @property
@@ -133,7 +136,23 @@ def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False) -> li
     return sorted(_lags(broker, now_ms, system=system), key=lambda row: (row.group, row.topic, row.queue_id))
 
 
-def _lags(broker: HoldsOffsets, now_ms: int, *, system: bool) -> Iterable[QueueLag]:
+def lag_rows(evidence: Collection[LagEvidence], now_ms: int, *, system: bool = False) -> list[QueueLag]:
+    """Returns the rows of all brokers, each with what is in flight and its owners where that was asked."""
+    modes = {key: share.shown_mode for key, share in _pop_shares(evidence).items()}
+    return sorted(
+        (row for item in evidence for row in _lags(item, now_ms, item.consumption, modes, system=system)),
+        key=lambda row: (row.group, row.topic, row.broker_name or "", row.queue_id),
+    )
+
+
+def _lags(
+    broker: HoldsOffsets,
+    now_ms: int,
+    consumption: Consumption | None = None,
+    modes: Mapping[tuple[str, str], str] | None = None,
+    *,
+    system: bool,
+) -> Iterable[QueueLag]:
     queues_of: dict[str, list[QueueState]] = {}
     for held in broker.queues:
         queues_of.setdefault(held.topic, []).append(held)
@@ -143,21 +162,26 @@ def _lags(broker: HoldsOffsets, now_ms: int, *, system: bool) -> Iterable[QueueL
     for (group, topic), committed in offsets.items():
         if not system and (is_system_group(group) or is_system_topic(topic)):
             continue
+        mode = (modes or {}).get((group, topic))
         by_id = {queue.queue_id: queue for queue in queues_of.get(topic, [])}
         for queue_id in by_id.keys() | committed.keys():
             state = committed.get(queue_id)
             queue = by_id.get(queue_id)
             if queue is None and state is not None and state.offset == 0:
                 continue  # a queue that never held a message: offset 0 of 0
-            yield _lag(broker.name, (group, topic, queue_id), state, queue, now_ms)
+            where = (group, topic, queue_id)
+            yield _lag(broker.name, where, state, queue, now_ms=now_ms, consumption=consumption, mode=mode)
 
 
 def _lag(
     broker_name: str | None,
-    where: tuple[str, str, int],
+    where: QueueKey,
     committed: ConsumerOffsetState | None,
     queue: QueueState | None,
+    *,
     now_ms: int,
+    consumption: Consumption | None,
+    mode: str | None,
 ) -> QueueLag:
     group, topic, queue_id = where
     # Brokers answer -1 for no offset; a negative one is none.
@@ -181,6 +205,11 @@ def _lag(
         lag_ms=age,
         next_store_time_ms=next_time,
         state=_state(offset, queue),
+        in_flight_count=consumption.in_flight(where, offset) if consumption else None,
+        cached_count=consumption.cached.get(where) if consumption else None,
+        owners=consumption.owners.get(where) if consumption else None,
+        owner_addresses=consumption.owner_addresses(where) if consumption else None,
+        consume_mode=mode,
     )
 
 
@@ -214,27 +243,29 @@ class GroupLag:
             was given out; None for others.
     """
 
-    group: str
-    topic: str
-    queue_count: int
-    never_committed_count: int
-    lag_count: int | None
-    lost_count: int
-    lag_ms: int | None
-    in_flight_count: int | None = None
-    cached_count: int | None = None
-    consumed_tps: float | None = None
-    consume_tps: float | None = None
-    consume_mode: str | None = None
-    ready_count: int | None = None
-    invisible_count: int | None = None
-    due_count: int | None = None
-    retry_count: int | None = None
-    given_up_count: int | None = None
-    blocked_queue_count: int | None = None
-    next_visible_ms: tuple[int, ...] = ()
+    group: str = field(metadata=column("group"))
+    topic: str = field(metadata=column("topic"))
+    queue_count: int = field(metadata=column("queues", CellKind.COUNT))
+    never_committed_count: int = field(metadata=column("never committed", CellKind.COUNT, wide=True))
+    lag_count: int | None = field(metadata=column("lag", CellKind.COUNT, none="never committed"))
+    lost_count: int = field(metadata=column("lost", CellKind.COUNT))
+    lag_ms: int | None = field(metadata=column("lag time", CellKind.DURATION_MS, none="?"))
+    in_flight_count: int | None = field(default=None, metadata=column("in flight", CellKind.COUNT, none="?"))
+    cached_count: int | None = field(default=None, metadata=column("cached", CellKind.COUNT, none="?"))
+    consumed_tps: float | None = field(default=None, metadata=column("consumed/s", CellKind.RATE, none="?"))
+    consume_tps: float | None = field(default=None, metadata=column("handed out/s", CellKind.RATE, none="?"))
+    consume_mode: str | None = field(default=None, metadata=column("mode"))
+    ready_count: int | None = field(default=None, metadata=column("ready", CellKind.COUNT))
+    invisible_count: int | None = field(default=None, metadata=column("invisible", CellKind.COUNT))
+    due_count: int | None = field(default=None, metadata=column("overdue", CellKind.COUNT))
+    retry_count: int | None = field(default=None, metadata=column("retry", CellKind.COUNT))
+    given_up_count: int | None = field(default=None, metadata=column("given up", CellKind.COUNT, wide=True))
+    blocked_queue_count: int | None = field(default=None, metadata=column("ordered blocks", CellKind.COUNT, wide=True))
+    next_visible_ms: tuple[int, ...] = field(
+        default=(), metadata=column("next back at", CellKind.TIME_MS, cell="back_ms")
+    )
     renewed_count: int | None = None
-    held_since_ms: int | None = None
+    held_since_ms: int | None = field(default=None, metadata=column("held since", CellKind.TIME_MS))
 
     @property
     def back_ms(self) -> int | None:
@@ -242,13 +273,23 @@ class GroupLag:
         return self.next_visible_ms[0] if self.next_visible_ms else None
 
 
-def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
-    """Sums queue lags by group and topic, the largest lag time first, of those people read as equal the largest lag."""
+def group_lags(rows: Iterable[QueueLag], evidence: Collection[LagEvidence] = ()) -> list[GroupLag]:
+    """Sums queue lags by group and topic, the largest lag time first, of those people read as equal the largest lag.
+
+    Args:
+        evidence: what tells rates (sums over the brokers, not known when one did not tell its own), and what is popped.
+    """
     parts: dict[tuple[str, str], list[QueueLag]] = {}
     for row in rows:
         parts.setdefault((row.group, row.topic), []).append(row)
-    summed = [_sum(group, topic, members) for (group, topic), members in parts.items()]
+    shares = _pop_shares(evidence)
+    consumption = [item.consumption for item in evidence]
+    summed = [_sum(key, members, consumption, shares.get(key)) for key, members in parts.items()]
     return sorted(summed, key=lambda lag: (-coarse(lag.lag_ms or 0), -(lag.lag_count or 0), lag.group, lag.topic))
+
+
+def _pop_shares(evidence: Iterable[LagEvidence]) -> dict[tuple[str, str], PopShare]:
+    return summed_shares(share for item in evidence for share in item.pop)
 
 
 def coarse(span_ms: float) -> float:
@@ -258,16 +299,21 @@ def coarse(span_ms: float) -> float:
     return span_ms // step * step
 
 
-def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
+def _sum(
+    key: tuple[str, str], members: list[QueueLag], consumption: list[Consumption | None], share: PopShare | None
+) -> GroupLag:
     counts = [max(0, member.lag_count) for member in members if member.lag_count is not None]
     waiting = [member.lag_ms for member in members if (member.lag_count or 0) > 0]
     ages = [age for age in waiting if age is not None]
     unknown = len(ages) < len(waiting)
     flying = [member.in_flight_count for member in members if member.in_flight_count is not None]
     cached = [member.cached_count for member in members if member.cached_count is not None]
+    handed_out = [part.tps.get(key) if part else None for part in consumption]
+    consumed = [part.consumed_tps[key] for part in consumption if part and key in part.consumed_tps]
+    popped = share if share is not None and share.is_of_pops else None
     return GroupLag(
-        group=group,
-        topic=topic,
+        group=key[0],
+        topic=key[1],
         queue_count=len(members),
         never_committed_count=sum(member.state is LagState.NEVER_COMMITTED for member in members),
         lag_count=sum(counts) if counts else None,
@@ -275,88 +321,18 @@ def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
         lag_ms=None if unknown or not counts else max(ages, default=0),
         in_flight_count=sum(flying) if len(flying) == len(members) else None,
         cached_count=sum(cached) if len(cached) == len(members) else None,
-    )
-
-
-def lag_rows(evidence: Iterable[LagEvidence], now_ms: int, *, system: bool = False) -> list[QueueLag]:
-    """Returns the rows of all brokers, each with what is in flight and its owners where that was asked."""
-    rows = []
-    for item in evidence:
-        for row in queue_lags(item, now_ms, system=system):
-            rows.append(row if item.consumption is None else _with_consumption(row, item.consumption))
-    return sorted(rows, key=lambda row: (row.group, row.topic, row.broker_name or "", row.queue_id))
-
-
-def _with_consumption(row: QueueLag, consumption: Consumption) -> QueueLag:
-    key = (row.group, row.topic, row.queue_id)
-    owners = consumption.owners.get(key)
-    pulled = consumption.pull_offsets.get(key)
-    flying = None
-    if row.consumer_offset is not None and pulled is not None:
-        flying = max(0, pulled - row.consumer_offset)
-    elif owners == ():
-        flying = 0
-    places = [
-        consumption.addresses[row.group, name] for name in owners or () if (row.group, name) in consumption.addresses
-    ]
-    return replace(
-        row,
-        in_flight_count=flying,
-        owners=owners,
-        owner_addresses=tuple(places) if owners is not None and len(places) == len(owners) else None,
-        cached_count=consumption.cached.get(key),
-    )
-
-
-def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> list[GroupLag]:
-    """Returns the groups with their rates: sums over the brokers; not known when a broker did not tell its own."""
-    parts = [item.consumption for item in evidence]
-    return [
-        replace(
-            group,
-            consume_tps=_sum_of([part.tps.get((group.group, group.topic)) if part else None for part in parts]),
-            consumed_tps=next(
-                (
-                    round(rate, 2)
-                    for part in parts
-                    if part and (rate := part.consumed_tps.get((group.group, group.topic))) is not None
-                ),
-                None,
-            ),
-        )
-        for group in groups
-    ]
-
-
-def with_pop(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> list[GroupLag]:
-    """Returns the groups with the states of what they pop, all brokers together."""
-    shares = summed_shares(share for item in evidence for share in item.pop)
-    return [_popping(group, shares.get((group.group, group.topic))) for group in groups]
-
-
-def with_modes(rows: Iterable[QueueLag], groups: Iterable[GroupLag]) -> list[QueueLag]:
-    """Returns the rows of queues with how their groups consume."""
-    modes = {(group.group, group.topic): group.consume_mode for group in groups}
-    return [replace(row, consume_mode=modes.get((row.group, row.topic))) for row in rows]
-
-
-def _popping(group: GroupLag, share: PopShare | None) -> GroupLag:
-    if share is None:
-        return group
-    if share.mode == "PULL" and not (share.invisible_count or share.due_count or share.retry_count):
-        return replace(group, consume_mode=share.mode)
-    return replace(
-        group,
-        consume_mode=share.shown_mode,
-        ready_count=share.ready_count,
-        invisible_count=share.invisible_count,
-        due_count=share.due_count,
-        retry_count=share.retry_count,
-        given_up_count=share.given_up_count,
-        blocked_queue_count=share.blocked_queue_count,
-        next_visible_ms=share.next_visible_ms,
-        renewed_count=share.renewed_count,
-        held_since_ms=share.held_since_ms,
+        consumed_tps=round(consumed[0], 2) if consumed else None,
+        consume_tps=_sum_of(handed_out),
+        consume_mode=share.shown_mode if share else None,
+        ready_count=popped.ready_count if popped else None,
+        invisible_count=popped.invisible_count if popped else None,
+        due_count=popped.due_count if popped else None,
+        retry_count=popped.retry_count if popped else None,
+        given_up_count=popped.given_up_count if popped else None,
+        blocked_queue_count=popped.blocked_queue_count if popped else None,
+        next_visible_ms=popped.next_visible_ms if popped else (),
+        renewed_count=popped.renewed_count if popped else None,
+        held_since_ms=popped.held_since_ms if popped else None,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 
+from mqctl.model.column import CellKind, column
 from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.model.lazy_dataclass import dataclass
 
@@ -60,21 +62,21 @@ class GroupTrend:
 
     observed_at_ms: int
     round: int
-    group: str
-    topic: str
-    lag_count: int | None
-    lag_ms: int | None
-    lost_count: int
-    lag_change_count: int | None
-    produce_tps: float | None
-    consume_tps: float | None
-    trend: Trend
-    caught_up_in_ms: int | None
-    consume_mode: str | None = None
-    ready_count: int | None = None
-    invisible_count: int | None = None
-    due_count: int | None = None
-    retry_count: int | None = None
+    group: str = field(metadata=column("group"))
+    topic: str = field(metadata=column("topic"))
+    lag_count: int | None = field(metadata=column("lag", CellKind.COUNT, none="?"))
+    lag_ms: int | None = field(metadata=column("lag time", CellKind.DURATION_MS, none="?"))
+    lost_count: int = field(metadata=column("lost", CellKind.COUNT, wide=True))
+    lag_change_count: int | None = field(metadata=column("change", CellKind.CHANGE, none="?"))
+    produce_tps: float | None = field(metadata=column("in/s", CellKind.RATE, none="?"))
+    consume_tps: float | None = field(metadata=column("committed/s", CellKind.RATE, none="?"))
+    trend: Trend = field(metadata=column("trend", CellKind.WORDS))
+    caught_up_in_ms: int | None = field(metadata=column("gone in", CellKind.DURATION_MS))
+    consume_mode: str | None = field(default=None, metadata=column("mode"))
+    ready_count: int | None = field(default=None, metadata=column("ready", CellKind.COUNT))
+    invisible_count: int | None = field(default=None, metadata=column("invisible", CellKind.COUNT))
+    due_count: int | None = field(default=None, metadata=column("overdue", CellKind.COUNT))
+    retry_count: int | None = field(default=None, metadata=column("retry", CellKind.COUNT))
 
 
 def within_window(looks: Sequence[LagLook]) -> list[LagLook]:

@@ -71,6 +71,11 @@ class PopShare:
         return self.mode or "POP"
 
     @property
+    def is_of_pops(self) -> bool:
+        """Whether a consumer offset tells only what was given out: it was not set to `PULL`, or something is popped."""
+        return self.mode != "PULL" or bool(self.invisible_count or self.due_count or self.retry_count)
+
+    @property
     def pops(self) -> bool:
         """Whether the group shares messages of the topic now."""
         return self.mode == "POP" or (self.mode is None and bool(self.invisible_count or self.due_count))

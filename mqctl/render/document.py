@@ -4,65 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from enum import StrEnum
 
+from mqctl.model.column import CellKind, Column
 from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.text import Text, sentence, word_key
+from mqctl.text import sentence
 
-
-class CellKind(StrEnum):
-    """How a cell is written for people; machines always get the raw value.
-
-    SENTENCE and WORDS have their Chinese: a name may stand where a sentence may, never where words stand.
-    """
-
-    TEXT = "text"
-    SENTENCE = "sentence"
-    WORDS = "words"
-    COUNT = "count"
-    BYTES = "bytes"
-    DURATION_MS = "duration_ms"
-    TIME_MS = "time_ms"
-    SHARE = "share"
-    RATIO = "ratio"
-    SEVERITY = "severity"
-    FLAG = "flag"
-    RATE = "rate"
-    CHANGE = "change"
-
+__all__ = ["NOTHING", "CellKind", "Column", "Document", "Paragraphs", "Table"]
 
 NOTHING = sentence("table-empty", "nothing to show")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table.
-
-    Attributes:
-        key: attribute of the row, and the column's name in CSV.
-        title: heading for people.
-        kind: how the cell is written.
-        wide: shown only with `-o wide`.
-        none: what stands for None: `?` where the value is unknown, `-` where there is none.
-    """
-
-    key: str
-    title: str
-    kind: CellKind = CellKind.TEXT
-    wide: bool = False
-    none: str = "-"
-
-    @property
-    def heading(self) -> str:
-        """The title as a text: it is a word or two, and its key is made of them."""
-        return sentence(word_key("head", self.title), self.title)
-
-    @property
-    def absent(self) -> str:
-        """What stands for None, in the same way."""
-        named = isinstance(self.none, Text) or not self.none.strip("?-")
-        return self.none if named else sentence(word_key("none", self.none), self.none)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from mqctl import units
+from mqctl.model.column import columns_of
 from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
@@ -16,14 +17,8 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import middle_cut
 from mqctl.text import composed, sentence
 
-GROUP_COLUMNS = (
-    Column("group", "group"),
-    Column("topic", "topic"),
-    Column("queue_count", "queues", CellKind.COUNT),
-    Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
-    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
-    Column("lost_count", "lost", CellKind.COUNT),
-    Column("never_committed_count", "never committed", CellKind.COUNT, wide=True),
+GROUP_COLUMNS = columns_of(
+    GroupLag, "group", "topic", "queue_count", "lag_count", "lag_ms", "lost_count", "never_committed_count"
 )
 _AT_LEAST = (
     Column("queue_count", "queues seen", CellKind.COUNT),
@@ -31,43 +26,19 @@ _AT_LEAST = (
     Column("lag_ms", "lag time at least", CellKind.DURATION_MS, none="?"),
 )
 """Sums that lack a broker."""
-CONSUMER_COLUMNS = (
-    Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
-    Column("cached_count", "cached", CellKind.COUNT, none="?"),
-    Column("consumed_tps", "consumed/s", CellKind.RATE, none="?"),
-    Column("consume_tps", "handed out/s", CellKind.RATE, none="?"),
+_CONSUMERS = ("in_flight_count", "cached_count")
+CONSUMER_COLUMNS = columns_of(GroupLag, *_CONSUMERS, "consumed_tps", "consume_tps")
+POP_COLUMNS = columns_of(
+    GroupLag,
+    *("consume_mode", "ready_count", "invisible_count", "due_count", "retry_count", "given_up_count"),
+    *("blocked_queue_count", "next_visible_ms", "held_since_ms"),
 )
-POP_COLUMNS = (
-    Column("consume_mode", "mode"),
-    Column("ready_count", "ready", CellKind.COUNT, none="-"),
-    Column("invisible_count", "invisible", CellKind.COUNT, none="-"),
-    Column("due_count", "overdue", CellKind.COUNT, none="-"),
-    Column("retry_count", "retry", CellKind.COUNT, none="-"),
-    Column("given_up_count", "given up", CellKind.COUNT, none="-", wide=True),
-    Column("blocked_queue_count", "ordered blocks", CellKind.COUNT, none="-", wide=True),
-    Column("back_ms", "next back at", CellKind.TIME_MS),
-    Column("held_since_ms", "held since", CellKind.TIME_MS),
+QUEUE_COLUMNS = columns_of(
+    QueueLag,
+    *("group", "topic", "broker_name", "queue_id", "min_offset", "broker_offset", "consumer_offset", "lag_count"),
+    *("lag_ms", "lost_count", "next_store_time_ms", "state"),
 )
-QUEUE_COLUMNS = (
-    Column("group", "group"),
-    Column("topic", "topic"),
-    Column("broker_name", "broker"),
-    Column("queue_id", "queue", CellKind.COUNT),
-    Column("min_offset", "min offset", CellKind.COUNT, wide=True),
-    Column("broker_offset", "broker offset", CellKind.COUNT, wide=True),
-    Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
-    Column("lag_count", "lag", CellKind.COUNT, none="?"),
-    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
-    Column("lost_count", "lost", CellKind.COUNT),
-    Column("next_store_time_ms", "next message stored", CellKind.TIME_MS, wide=True),
-    Column("state", "state", CellKind.WORDS),
-)
-OWNER_COLUMNS = (
-    Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
-    Column("cached_count", "cached", CellKind.COUNT, none="?"),
-    Column("owner_text", "owner", none="?"),
-    Column("address_text", "owner address", wide=True),
-)
+OWNER_COLUMNS = columns_of(QueueLag, *_CONSUMERS, "owners", "owner_addresses")
 
 
 _NAMED, _NAME = 3, 40

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl.model.column import columns_of
 from mqctl.model.lag_trend import GroupTrend
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.text import sentence
 from mqctl.units import instant
 
-COLUMNS = (
-    Column("group", "group"),
-    Column("topic", "topic"),
-    Column("lag_count", "lag", CellKind.COUNT, none="?"),
-    Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
-    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
-    Column("produce_tps", "in/s", CellKind.RATE, none="?"),
-    Column("consume_tps", "committed/s", CellKind.RATE, none="?"),
-    Column("trend", "trend", CellKind.WORDS),
-    Column("caught_up_in_ms", "gone in", CellKind.DURATION_MS),
-    Column("lost_count", "lost", CellKind.COUNT, wide=True),
+COLUMNS = columns_of(
+    GroupTrend,
+    *("group", "topic", "lag_count", "lag_change_count", "lag_ms", "produce_tps", "consume_tps", "trend"),
+    *("caught_up_in_ms", "lost_count"),
 )
-POP_COLUMNS = (
-    Column("consume_mode", "mode"),
-    Column("ready_count", "ready", CellKind.COUNT, none="-"),
-    Column("invisible_count", "invisible", CellKind.COUNT, none="-"),
-    Column("due_count", "overdue", CellKind.COUNT, none="-"),
-    Column("retry_count", "retry", CellKind.COUNT, none="-"),
-)
+POP_COLUMNS = columns_of(GroupTrend, "consume_mode", "ready_count", "invisible_count", "due_count", "retry_count")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

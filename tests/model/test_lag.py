@@ -15,9 +15,6 @@ from mqctl.model.lag import (
     group_lags,
     lag_rows,
     queue_lags,
-    with_modes,
-    with_pop,
-    with_rates,
     without_broker,
 )
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -322,7 +319,7 @@ def test_rates_are_sums_where_each_broker_tells(
     parts: list[Consumption | None], consume: float | None, consumed: float | None
 ) -> None:
     evidences = [LagEvidence(origin=ORIGIN, consumption=part) for part in parts]
-    (group,) = with_rates(group_lags([row_of()]), evidences)
+    (group,) = group_lags([row_of()], evidences)
     assert (group.consume_tps, group.consumed_tps, group.lag_count) == (consume, consumed, 5)
 
 
@@ -355,7 +352,7 @@ def share(mode: str | None, **counts: int) -> PopShare:
 def test_what_a_group_pops(mode: str | None, counts: dict[str, int], shown: str, pops: bool) -> None:
     given = share(mode, **counts)
     rows = [row_of(), row_of(topic="u")]
-    groups = {group.topic: group for group in with_pop(group_lags(rows), [LagEvidence(origin=ORIGIN, pop=(given,))])}
+    groups = {group.topic: group for group in group_lags(rows, [LagEvidence(origin=ORIGIN, pop=(given,))])}
     group = groups["t"]
     assert group.consume_mode == shown
     names = (
@@ -366,10 +363,13 @@ def test_what_a_group_pops(mode: str | None, counts: dict[str, int], shown: str,
     for name in names:
         assert getattr(group, name) == getattr(given if pops else bare, name), name
     assert (bare.consume_mode, bare.ready_count, bare.next_visible_ms, bare.back_ms) == (None, None, (), None)
-    assert [row.consume_mode for row in with_modes(rows, groups.values())] == [shown, None]
+    held = replace(evidence([(0, 0, 9)], [(0, 1, None)]), pop=(given,))
+    other = tuple(replace(item, topic="u") for item in held.consumer_offsets)
+    queues = lag_rows([replace(held, consumer_offsets=held.consumer_offsets + other)], NOW)
+    assert [(row.topic, row.consume_mode) for row in queues] == [("t", shown), ("u", None)]
 
 
 def test_pops_of_two_brokers_are_one() -> None:
     evidences = [LagEvidence(origin=ORIGIN, pop=(share("POP", due_count=count),)) for count in (1, 2)]
-    (group,) = with_pop(group_lags([row_of()]), evidences)
+    (group,) = group_lags([row_of()], evidences)
     assert (group.due_count, group.ready_count, group.blocked_queue_count) == (3, 22, 26)

@@ -21,9 +21,6 @@ from mqctl.model.lag import (
     QueueLag,
     group_lags,
     lag_rows,
-    with_modes,
-    with_pop,
-    with_rates,
     without_broker,
 )
 from mqctl.model.lazy_dataclass import dataclass
@@ -130,11 +127,10 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
                 else command_line("mqctl group list --all"),
             )
     rows = [row for row in rows if not request.groups or row.group in request.groups]
-    groups = with_pop(with_rates(group_lags(rows), evidence), evidence)
     return LagView(
         moment_ms=moment_ms,
-        groups=groups,
-        queues=with_modes(rows, groups),
+        groups=group_lags(rows, evidence),
+        queues=rows,
         gaps=gaps,
         minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG],
         slaves=sorted({item.name for item in evidence if item.name and item.broker_id}),
