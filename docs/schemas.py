@@ -8,6 +8,8 @@ import msgspec
 
 from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
+from mqctl.commands.group.advice_view import AdviceReport
+from mqctl.commands.group.lag_rows import LagReport, LagRound
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.bench_comparison import BenchComparison
@@ -19,7 +21,6 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.timeline import TimelineReported
 from mqctl.plan.settings_file import SettingsFile
 from mqctl.render.access import AccessExplanation, AccessReport
-from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
@@ -37,8 +38,6 @@ from mqctl.render.findings import DiagnosisReport
 from mqctl.render.follow import FollowPlan, FollowReport
 from mqctl.render.groups import GroupListReport, GroupMembers, GroupSettings
 from mqctl.render.instance import InstanceReport
-from mqctl.render.lag import LagReport
-from mqctl.render.lag_watch import LagRound
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.message_trace import TraceReport

@@ -21,6 +21,9 @@ def answer(document: Document, gaps: Sequence[Gap], output: Output, *, minor: Se
     Args:
         minor: gaps that leave alone what was asked for: they are said, and are no failure.
     """
+    if not gaps and not minor:
+        emit(document, output)
+        return ExitCode.OK
     emit(document.with_gaps(gaps), output)
     return tell_gaps(gaps, minor=minor)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqctl.commands.group.advice_view import advice_document
 from mqctl.lag.advice import BacklogAdvice, backlog_advice
 from mqctl.lag.bound import Bound
 from mqctl.lag.rates import Drain, Movement, Outlook, QueueFlow, drain_of
@@ -19,7 +20,6 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.thresholds import Settings
-from mqctl.render.advice import advice_document
 from mqctl.render.document import Paragraphs
 from tests.each import each
 from tests.rules.live_faults import after

@@ -16,6 +16,7 @@ from docs import texts
 from mqctl.allocation.locks import LockState
 from mqctl.cli.gaps import gap_lines
 from mqctl.cli.usage_texts import of_parser
+from mqctl.commands.group import lag_view
 from mqctl.errors import RefusedError, UnreachableError
 from mqctl.local.scenario_files import load_scenario, scenario_names
 from mqctl.model.command_line import command_line
@@ -30,7 +31,7 @@ from mqctl.model.remark import quoted
 from mqctl.model.replicas import ReplicaState
 from mqctl.operations.local.scenario import scenario_row
 from mqctl.plan.delay_repair import RepairReason
-from mqctl.render import dead_letters, lag, lag_watch, locks
+from mqctl.render import dead_letters, locks
 from mqctl.render.document import CellKind, Document, Paragraphs
 from mqctl.render.scenarios import RunningScenario, running_document
 from mqctl.render.spoken_document import spoken_document
@@ -252,7 +253,7 @@ def test_n11_every_word_of_a_state_has_its_chinese(states: type[StrEnum]) -> Non
 def test_n11_states_stand_in_columns_of_words() -> None:
     """A column of TEXT is never translated: `steady`, `held` and `in-sync` were English among Chinese."""
     columns = (
-        *(column for table in (lag_watch.COLUMNS, lag.QUEUE_COLUMNS, locks.LOCK_COLUMNS) for column in table),
+        *(column for table in (lag_view.TREND_COLUMNS, lag_view.QUEUE_COLUMNS, locks.LOCK_COLUMNS) for column in table),
         *(column for table in (dead_letters.LETTER_COLUMNS, dead_letters.RETRY_COLUMNS) for column in table),
     )
     stateful = [column for column in columns if column.key in ("state", "trend", "given_up", "kind")]

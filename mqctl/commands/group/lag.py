@@ -18,6 +18,7 @@ from mqctl.cli.connection.target import (
     named_again,
 )
 from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import (
     AllOption,
     AtOption,
@@ -32,11 +33,10 @@ from mqctl.cli.options.common import (
     at_ms,
 )
 from mqctl.cli.options.limit import LimitOption
+from mqctl.commands.group.lag_advice import AdviseOption, WindowOption, advised
+from mqctl.commands.group.lag_view import By, LagChoice, LagDisplay, LagSort, lag_document
 from mqctl.errors import UsageError
-from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
-from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
-from mqctl.operations.lag.view import LagRequest, LagView, lag_view, one_look, show, snapshot_view
-from mqctl.render.lag import By
+from mqctl.lag.current import LagRequest, current_lag
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -55,6 +55,14 @@ EXAMPLES = (
 
 
 _By = Annotated[By | None, typer.Option("--by", help="Rows to show; both when a group is named.", show_choices=True)]
+_Sort = Annotated[
+    LagSort | None,
+    typer.Option("--sort", help="Order of the groups, worst first; lag_time unless given.", show_choices=True),
+]
+_MinLag = Annotated[
+    int | None,
+    typer.Option("--min-lag", metavar="N", min=0, help="Only groups with at least so many messages waiting."),
+]
 _Watching = Annotated[
     bool, typer.Option("--watch", help="Look again and again; shows rates and where the lag is going.")
 ]
@@ -87,8 +95,8 @@ def command(
     system: AllOption = False,
     advise: AdviseOption = False,
     window: WindowOption = None,
-    sort: SortOption = None,
-    min_lag: MinLagOption = None,
+    sort: _Sort = None,
+    min_lag: _MinLag = None,
     queue: QueuesOption = None,
     online: OnlineOption = False,
     limit: LimitOption = None,
@@ -113,38 +121,36 @@ def command(
     choice, again = LagChoice(sort=sort, min_lag=min_lag, queues=tuple(queue or ())), watching or until is not None
     _refuse(store, snapshot, at, choice, again=again, advise=advise, online=online)
     if advise or window is not None:
-        who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
-        return advised(who, window, output, wanted=advise and store is None)
+        from mqctl.cli.sources.snapshot_source import LiveOptions
+
+        live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic)
+        return advised(live, snapshot, window, output, wanted=advise and store is None)
     rows = by or (By.QUEUE if queue else By.BOTH if group else By.GROUP)
-    request = LagRequest(group or (), topic or (), system=system, online=online, limit=limit)
-    request = _for(request, rows, output, listed=sort is None and not again, live_or_saved=store is None)
-    view = _of_files(store, snapshot, at, request)
-    if view is None:
-        target = cluster_target(namesrv, profile, timeout, proxies=proxy)
-        if again:
-            from mqctl.operations.lag.watch import Again, look_again
-
-            look = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
-            return look_again(target, request, look, rows, output)
-        request = replace(request, next_options=named_again(namesrv, profile))
-        view = one_look(target, request, limited=timeout is not None)
-    return show(choice.of(view), request, rows, output)
-
-
-def _for(request: LagRequest, rows: By, output: Output, *, listed: bool, live_or_saved: bool) -> LagRequest:
-    """Adds what follows from how the answer is shown: whether consumers are asked, and who comes first."""
-    is_list = listed and rows is By.GROUP and output in (Output.TABLE, Output.WIDE)
-    closely = live_or_saved and (rows is not By.GROUP or output is Output.WIDE)
-    return replace(request, members_first=is_list, with_consumers=closely)
-
-
-def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request: LagRequest) -> LagView | None:
-    """Returns the lag of a store or a snapshot; None when neither was named."""
+    closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
+    request = LagRequest(group or (), topic or (), system=system, with_consumers=closely, online=online)
+    is_list = sort is None and not again and rows is By.GROUP and output in (Output.TABLE, Output.WIDE)
+    display = LagDisplay(by=rows, output=output, limit=limit, members_first=is_list)
     if store is not None:
         from mqctl.snapshot.store.lag import gather_lag
 
-        return lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], request)
-    return None if snapshot is None else snapshot_view(snapshot, request)
+        evidence = gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))
+        lag = current_lag([evidence], request, now_ms=evidence.origin.observed_at_ms)
+    elif snapshot is not None:
+        from mqctl.commands.group.lag_look import snapshot_lag
+
+        lag = snapshot_lag(snapshot, request, members_first=is_list)
+    else:
+        target = cluster_target(namesrv, profile, timeout, proxies=proxy)
+        if again:
+            from mqctl.commands.group.lag_watch import Again, look_again
+
+            look = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
+            return look_again(target, request, look, display)
+        from mqctl.commands.group.lag_look import one_look
+
+        display = replace(display, next_options=named_again(namesrv, profile))
+        lag = one_look(target, request, members_first=is_list, limited=timeout is not None)
+    return answer(lag_document(choice.of(lag), request, display), lag.gaps, output, minor=lag.minor_gaps)
 
 
 def _refuse(

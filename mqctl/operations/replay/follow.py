@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
@@ -471,12 +471,14 @@ class _Watch:
 
     def left(self, group: str, topic: str) -> int | None:
         """Returns how many messages a group has left; None when brokers did not tell."""
-        from mqctl.operations.lag.view import LagRequest, live_lag
+        from mqctl.lag.current import LagRequest
+        from mqctl.snapshot.live.lag import live_lag
 
+        request = LagRequest((group,), (topic,))
         try:
-            view = live_lag(self._asking.cluster, self._target.deadline(), LagRequest((group,), (topic,)))
+            lag = live_lag(self._asking.cluster, self._target.deadline(), request, now_ms=round(time() * 1000))
         except MqctlError:
             return None
-        counts = [row.lag_count for row in view.queues if row.topic == topic]
+        counts = [row.lag_count for row in lag.queues if row.topic == topic]
         known = [count for count in counts if count is not None]
-        return sum(known) if known and len(known) == len(counts) and not view.gaps else None
+        return sum(known) if known and len(known) == len(counts) and not lag.gaps else None

@@ -10,11 +10,11 @@ from mqctl.cli.gaps import gap_lines
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.lag.current import LagRequest, current_lag
 from mqctl.model.lag import LagEvidence
 from mqctl.model.lag_trend import WINDOW_MS, LagLook, look_at, trends, within_window
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_rate import Ends, TopicRate, queue_ends, topic_rates
-from mqctl.operations.lag.view import LagRequest, lag_view
 from mqctl.render.brokers import broker_rows
 from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
 from mqctl.snapshot.live.top import Owners, TopGatherer, TopLook
@@ -58,7 +58,7 @@ class TopFrames:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
         self._evidence = look.evidence
-        view = lag_view(look.evidence, LagRequest())
+        view = current_lag(look.evidence, LagRequest(), now_ms=look.moment_ms)
         self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
         first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from time import time
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
@@ -79,17 +80,22 @@ def chosen_queues(rows: list[QueueRow], topic: str, ids: Collection[int] | None)
 
 def topic_consumers(source: LiveOrSaved, topic: str, ids: Collection[int]) -> tuple[list[QueueLag], list[Gap]]:
     """Returns every group in certain queues of a topic, with the owners as members tell; and what was not told."""
-    from mqctl.operations.lag.view import LagRequest, lag_view, live_lag, saved_lag
+    from mqctl.lag.current import LagRequest, current_lag
 
+    now_ms = round(time() * 1000)
     request = LagRequest(topics=(topic,), system=True, with_consumers=True)
     if source.asking is not None:
-        view = live_lag(source.asking.cluster, source.asking.deadline, request)
+        from mqctl.snapshot.live.lag import live_lag
+
+        lag = live_lag(source.asking.cluster, source.asking.deadline, request, now_ms=now_ms)
     else:
-        view = lag_view(saved_lag(source.saved) if source.saved else [], request)
-    rows = [row for row in view.queues if row.queue_id in ids]
+        from mqctl.snapshot.saved_lag import saved_lag
+
+        lag = current_lag(saved_lag(source.saved) if source.saved else [], request, now_ms=now_ms)
+    rows = [row for row in lag.queues if row.queue_id in ids]
     return sorted(rows, key=lambda row: (not row.owners, row.group, row.broker_name or "", row.queue_id)), [
-        *view.gaps,
-        *view.minor_gaps,
+        *lag.gaps,
+        *lag.minor_gaps,
     ]
 
 

@@ -1,24 +1,109 @@
-"""What `group lag` needs of a live cluster, and nothing else: it must start fast."""
+"""Lag of a live cluster, and nothing else: `group lag` must start fast."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import NotFoundError
+from mqctl.lag.current import CurrentLag, LagRequest, current_lag
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import LagEvidence, without_broker
 from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.names_alike import meant
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach
-from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, list_brokers, masters_of, split_offset_key
 from mqctl.snapshot.live.queues import gather_offsets, queue_bounds
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.model.consumption import Consumption
+
+_NOBODY = frozenset({""})  # an empty set would stand for every group
+
+
+def live_lag(
+    cluster: Cluster,
+    deadline: Deadline,
+    request: LagRequest,
+    *,
+    now_ms: int,
+    with_pop: bool = False,
+    patience_ms: int | None = None,
+) -> CurrentLag:
+    """Asks a cluster for the lag of some groups.
+
+    Args:
+        now_ms, patience_ms: epoch milliseconds of this moment; of `Asking`.
+        with_pop: what groups pop is asked without their consumers, too: their consumer offsets hide what is invisible.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+        NotFoundError: see `current_lag`.
+    """
+    online, gaps = members_online(Asking(cluster, deadline), request.groups) if request.online else ({}, [])
+    groups = frozenset(online or _NOBODY) if request.online else frozenset(request.groups)
+    evidence = gather_live_lag(
+        cluster,
+        deadline,
+        now_ms=now_ms,
+        scope=Scope(groups=groups, topics=frozenset(request.topics)),
+        system=request.with_system,
+        with_consumers=request.with_consumers,
+        with_pop=with_pop,
+        patience_ms=patience_ms,
+    )
+    try:
+        lag = current_lag(evidence, replace(request, groups=()) if request.online else request, now_ms=now_ms)
+    except NotFoundError as error:
+        raise _with_names(error, Asking(cluster, deadline), request.groups) from error
+    return replace(lag, online=None if gaps else online, gaps=[*lag.gaps, *gaps]) if request.online else lag
+
+
+def members_online(asking: Asking, groups: Collection[str]) -> tuple[dict[str, int], list[Gap]]:
+    """Returns how many members groups have that have any; and what a broker did not tell.
+
+    Args:
+        groups: names; none for all.
+    """
+    from mqctl.snapshot.live.members import gather_memberships
+
+    brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
+    scope = Scope(groups=frozenset(groups))
+    if not groups:
+        ask_groups(asking, brokers, scope)
+    members: dict[str, set[str]] = {}
+    for items in gather_memberships(asking, brokers, scope).values():
+        for item in items:
+            members.setdefault(item.group, set()).update(item.client_ids)
+    gaps = [gap.at(broker.name) for broker in brokers for gap in broker.gaps]
+    return {group: len(clients) for group, clients in members.items()}, gaps
+
+
+def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -> NotFoundError:
+    """Adds the groups that may be meant (only those asked for have been looked at so far), or that it is no mistake."""
+    brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
+    ask_groups(asking, brokers, Scope(groups=frozenset(groups)))
+    known = {name for broker in brokers for name in broker.told_groups}
+    missing = next((name for name in groups if name not in known), None)
+    if missing is None:
+        names = [word for name in groups for word in ("-g", name)]
+        return NotFoundError(
+            error.problem,
+            reason=sentence(
+                "lag-exists-never-committed-advise",
+                "it exists, and has never committed one there; --advise counts from what its members hold",
+            ),
+            remedy=command_line("mqctl group lag {} --advise", names),
+        )
+    return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, known, "mqctl group list --all"))
 
 
 def gather_live_lag(

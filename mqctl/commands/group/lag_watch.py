@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget
 from mqctl.cli.emit import Output, tell
@@ -14,19 +14,19 @@ from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.commands.group.lag_view import By, LagDisplay, lag_document, round_document
 from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, UnreachableError, UsageError
+from mqctl.lag.current import CurrentLag, LagRequest
 from mqctl.model.gap import Part, exit_code_of
 from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
 from mqctl.model.lag_trend import LagLook, look_at, trends, within_window
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
-from mqctl.render.lag import By
-from mqctl.render.lag_watch import round_document
+from mqctl.snapshot.live.lag import live_lag
 from mqctl.text import sentence
 
 LEAST_EVERY_MS = 100
 UNTIL_LIMIT_MS = 600_000
-Ask = Callable[[int], LagView]
+Ask = Callable[[int], CurrentLag]
 """Asks once, within so many milliseconds."""
 _ROOM = 2
 
@@ -67,7 +67,7 @@ class Round:
     """
 
     number: int
-    view: LagView | None
+    lag: CurrentLag | None
     error: MqctlError | None = None
     is_extra: bool = False
 
@@ -83,7 +83,7 @@ class Again:
     limit: str | None
 
 
-def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: By, output: Output) -> int:
+def look_again(target: ClusterTarget, request: LagRequest, again: Again, display: LagDisplay) -> int:
     """Runs `--watch` or `--until`; returns the exit code.
 
     Raises:
@@ -91,12 +91,13 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
         MqctlError: the first look failed.
     """
     condition = parse_condition(again.until) if again.until is not None else None
+    output = display.output
     if again.watching and output in (Output.YAML, Output.CSV):
         raise UsageError(
             sentence("lag-watch-no-form", "--watch has no {output} form", output=output),
             remedy=sentence("lag-use-ndjson-line-each", "use -o ndjson: one line for each group and round"),
         )
-    if again.watching and rows is By.QUEUE:
+    if again.watching and display.by is By.QUEUE:
         raise UsageError(
             sentence("lag-watch-shows-groups", "--watch shows groups"),
             remedy=sentence("lag-leave-queue-out-ask", "leave --by queue out, or ask again and again without --watch"),
@@ -109,13 +110,17 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
     )
     narrow = replace(request, with_consumers=False)
     with target.open() as cluster:
-        looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow, with_pop=True), pace)
+
+        def ask(limit_ms: int) -> CurrentLag:
+            return live_lag(cluster, Deadline(limit_ms), narrow, now_ms=round(time() * 1000), with_pop=True)
+
+        looks = rounds(ask, pace)
         if again.watching or condition is None:
             return watch(looks, output, condition)
         with step_progress() as report:
             code, last = wait(looks, condition, report)
     if last is not None:
-        show(last, narrow, rows, output)
+        answer(lag_document(last, narrow, display), last.gaps, output, minor=last.minor_gaps)
     return code
 
 
@@ -165,45 +170,45 @@ def watch(rounds_of_looks: Iterator[Round], output: Output, condition: Condition
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     looks: list[LagLook] = []
     code, truth = ExitCode.OK, None
-    last: LagView | None = None
+    last: CurrentLag | None = None
     for item in rounds_of_looks:
-        last = item.view
-        if item.view is None:
+        last = item.lag
+        if item.lag is None:
             tell(
                 sentence("round-failed", "mqctl: round {number} failed: {error}", number=item.number, error=item.error)
             )
             code, truth = item.error.exit_code if item.error else ExitCode.OK, None
             continue
-        view = item.view
-        looks = within_window([*looks, look_at(view.moment_ms, view.groups, view.queues)])
-        document = round_document(view.moment_ms, item.number, trends(looks, item.number))
+        lag = item.lag
+        looks = within_window([*looks, look_at(lag.moment_ms, lag.groups, lag.queues)])
+        document = round_document(lag.moment_ms, item.number, trends(looks, item.number))
         if screen is not None:
-            screen.draw(fitted_lines(document, wide=output is Output.WIDE), gap_lines((*view.gaps, *view.minor_gaps)))
-            code = exit_code_of(view.gaps)
+            screen.draw(fitted_lines(document, wide=output is Output.WIDE), gap_lines((*lag.gaps, *lag.minor_gaps)))
+            code = exit_code_of(lag.gaps)
         else:
             if item.number > 1 and output in (Output.TABLE, Output.WIDE):
                 sys.stdout.write("\n")
-            code = answer(document, view.gaps, output, minor=view.minor_gaps)
+            code = answer(document, lag.gaps, output, minor=lag.minor_gaps)
         if condition is not None:
-            truth = judge_condition(condition, view)
+            truth = judge_condition(condition, lag)
             if truth:
                 return ExitCode.OK
     return code if condition is None else missed(condition, truth, last)
 
 
-def wait(looks: Iterator[Round], condition: Condition, report: Report | None = None) -> tuple[int, LagView | None]:
+def wait(looks: Iterator[Round], condition: Condition, report: Report | None = None) -> tuple[int, CurrentLag | None]:
     """Waits until `condition` holds; returns the exit code and the last look.
 
     Args:
         report: told after each look how much waits still.
     """
     truth: Truth = None
-    last: LagView | None = None
-    newest: LagView | None = None
+    last: CurrentLag | None = None
+    newest: CurrentLag | None = None
     for item in looks:
-        if item.is_extra and (item.view is None or item.view.gaps):
+        if item.is_extra and (item.lag is None or item.lag.gaps):
             break  # cut off; the look before it was not
-        newest = item.view
+        newest = item.lag
         if newest is None:
             truth = None
             continue
@@ -216,16 +221,16 @@ def wait(looks: Iterator[Round], condition: Condition, report: Report | None = N
     return missed(condition, truth, newest), last
 
 
-def judge_condition(condition: Condition, view: LagView) -> Truth:
+def judge_condition(condition: Condition, lag: CurrentLag) -> Truth:
     """Judges one look.
 
     Raises:
         NotFoundError: the condition names a group that has no offsets, and all who could know were asked.
     """
-    pops_complete = not any(gap.part is Part.POP for gap in view.minor_gaps)
-    facts = facts_of(view.queues, complete=not view.gaps, popping=view.groups, pops_complete=pops_complete)
+    pops_complete = not any(gap.part is Part.POP for gap in lag.minor_gaps)
+    facts = facts_of(lag.queues, complete=not lag.gaps, popping=lag.groups, pops_complete=pops_complete)
     for group in sorted(condition.groups - facts.keys()):
-        if not view.gaps:
+        if not lag.gaps:
             raise NotFoundError(
                 sentence(
                     "lag-condition-names-group-no",
@@ -237,7 +242,7 @@ def judge_condition(condition: Condition, view: LagView) -> Truth:
     return condition.holds(facts)
 
 
-def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
+def missed(condition: Condition, truth: Truth, newest: CurrentLag | None) -> int:
     """Says how the time ended, and returns the exit code.
 
     Args:
@@ -265,11 +270,11 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
     return ExitCode.TIMEOUT
 
 
-def _waiting(view: LagView) -> int:
-    return sum(group.lag_count or 0 for group in view.groups)
+def _waiting(lag: CurrentLag) -> int:
+    return sum(group.lag_count or 0 for group in lag.groups)
 
 
-def _why_unknown(newest: LagView | None) -> str:
+def _why_unknown(newest: CurrentLag | None) -> str:
     if newest is None:
         return "the last look failed"
     if newest.gaps:

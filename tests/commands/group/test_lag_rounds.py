@@ -6,11 +6,11 @@ from dataclasses import replace
 from threading import Event
 from time import monotonic
 
+from mqctl.commands.group.lag_watch import LagPace, Round, rounds, wait
 from mqctl.errors import DeadlineError, ExitCode
+from mqctl.lag.current import CurrentLag
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.model.lag_condition import parse_condition
-from mqctl.operations.lag.view import LagView
-from mqctl.operations.lag.watch import LagPace, Round, rounds, wait
 
 TAKES_MS = 40
 LAGGING = QueueLag(
@@ -29,14 +29,14 @@ LAGGING = QueueLag(
 )
 
 
-def view() -> LagView:
-    return LagView(moment_ms=0, groups=(), queues=())
+def view() -> CurrentLag:
+    return CurrentLag(moment_ms=0, groups=(), queues=())
 
 
 def test_no_round_begins_with_less_time_than_the_one_before_it_took() -> None:
     given: list[int] = []
 
-    def ask(limit_ms: int) -> LagView:
+    def ask(limit_ms: int) -> CurrentLag:
         given.append(limit_ms)
         Event().wait(TAKES_MS / 1000)
         if len(given) % 2 == 0:
@@ -60,7 +60,7 @@ def test_the_last_round_ends_with_the_time_and_not_a_pace_before_it() -> None:
     begun = monotonic()
     looks: list[float] = []
 
-    def ask(_: int) -> LagView:
+    def ask(_: int) -> CurrentLag:
         looks.append(monotonic() - begun)
         return view()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,6 @@ from mqctl.cli.emit import Output, emit
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
-from mqctl.model.lazy_dataclass import dataclass
 from mqctl.text import sentence
 
 if TYPE_CHECKING:  # who asks for no advice does not wait for it
@@ -31,22 +31,11 @@ DEFAULT_WINDOW = "10s"
 _EVIDENCE = frozenset({Part.QUEUES, Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advised:
-    """Whom to advise, as the command line has it."""
-
-    namesrv: str | None
-    profile: str | None
-    timeout: str | None
-    groups: list[str] | None
-    topics: list[str] | None
-    snapshot: Path | None
-
-
-def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -> int:
+def advised(live: LiveOptions, snapshot: Path | None, window: str | None, output: Output, *, wanted: bool) -> int:
     """Prints advice for the groups and topics in question and returns the exit code of a read command.
 
     Args:
+        live: the cluster, and whom to advise; of a snapshot the latter only.
         wanted: whether advice was asked for, of a source that can be looked at twice.
 
     Raises:
@@ -56,11 +45,11 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.options.doctor import time_scale_of
     from mqctl.cli.sources.brokers import unregistered_gaps
-    from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
+    from mqctl.cli.sources.snapshot_source import read_snapshot
     from mqctl.cli.times import parse_span_ms
+    from mqctl.commands.group.advice_view import advice_document
     from mqctl.lag.advice import backlog_advice
     from mqctl.model.thresholds import Settings
-    from mqctl.render.advice import advice_document
     from mqctl.rules.engine.causes import knows_members
 
     if not wanted:
@@ -71,27 +60,20 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
             ),
             reason=sentence("lag-rates-need-two-looks", "rates need two looks, and a store directory is only one"),
         )
-    of_file = who.snapshot is not None and window is None  # it has the looks that were saved with it
+    of_file = snapshot is not None and window is None  # it has the looks that were saved with it
     window_ms = 0 if of_file else parse_span_ms(window or DEFAULT_WINDOW)
     if window_ms <= 0 and not of_file:
         raise UsageError(
             sentence("lag-window-must-greater", "--window must be greater than 0"),
             remedy=sentence("lag-use-instance-window", "use for instance --window 10s"),
         )
-    options = LiveOptions(
-        namesrv=who.namesrv,
-        profile=who.profile,
-        timeout=who.timeout,
-        groups=who.groups,
-        topics=who.topics,
-        window_ms=window_ms,
-    )
-    state = read_snapshot(store=None, snapshot=who.snapshot, now=datetime.now().astimezone(), live=options)
+    live = replace(live, window_ms=window_ms)
+    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     settings = Settings(time_scale=time_scale_of(None, namesrv=state.origin.location))
     advices = [
         advice
         for advice in backlog_advice(state, settings)
-        if (not who.groups or advice.group in who.groups) and (not who.topics or advice.topic in who.topics)
+        if (not live.groups or advice.group in live.groups) and (not live.topics or advice.topic in live.topics)
     ]
     gaps = [
         gap
@@ -100,11 +82,13 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         if gap.part in _EVIDENCE
     ] + unregistered_gaps(state, Part.QUEUES)
     if not gaps:
-        _require_groups(state, options, {advice.group for advice in advices})
-    advices, key_gaps = _with_keys(who, state, advices)
+        _require_groups(state, live, {advice.group for advice in advices})
+    advices, key_gaps = (advices, []) if snapshot is not None else _with_keys(live, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
-    document = advice_document(moment_ms, seen_ms, advices, detail=bool(who.groups), members_known=knows_members(state))
+    document = advice_document(
+        moment_ms, seen_ms, advices, detail=bool(live.groups), members_known=knows_members(state)
+    )
     emit(document.with_gaps(gaps), output)
     return tell_gaps([*gaps, *key_gaps])
 
@@ -128,12 +112,12 @@ def _require_groups(state: ClusterSnapshot, options: LiveOptions, advised_groups
 
 
 def _with_keys(
-    who: Advised, state: ClusterSnapshot, advices: list[BacklogAdvice]
+    live: LiveOptions, state: ClusterSnapshot, advices: list[BacklogAdvice]
 ) -> tuple[list[BacklogAdvice], list[Gap]]:
     """Reads the keys of what waits for orderly groups of a live cluster; returns the advices and what was not read."""
     from mqctl.cli.connection.target import cluster_target
-    from mqctl.operations.lag.keys_waiting import with_keys
+    from mqctl.commands.group.keys_waiting import with_keys
 
-    if who.snapshot is not None or not any(item.what == "keys" for advice in advices for item in advice.remedies):
+    if not any(item.what == "keys" for advice in advices for item in advice.remedies):
         return advices, []
-    return with_keys(cluster_target(who.namesrv, who.profile, who.timeout), state, advices)
+    return with_keys(cluster_target(live.namesrv, live.profile, live.timeout), state, advices)

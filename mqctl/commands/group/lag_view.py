@@ -1,16 +1,22 @@
-"""Lag as tables: by group and topic, and by queue."""
+"""Lag as tables: by group and topic, by queue, and round after round."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from mqctl import units
+from mqctl.cli.emit import Output
+from mqctl.cli.options.limit import ALL, limited
+from mqctl.commands.group.lag_rows import LagReport, LagRound
+from mqctl.lag.current import OF_LAG, CurrentLag, LagRequest
 from mqctl.model.column import columns_of
 from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
+from mqctl.model.lag_trend import GroupTrend
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -39,6 +45,12 @@ QUEUE_COLUMNS = columns_of(
     *("lag_ms", "lost_count", "next_store_time_ms", "state"),
 )
 OWNER_COLUMNS = columns_of(QueueLag, *_CONSUMERS, "owners", "owner_addresses")
+TREND_COLUMNS = columns_of(
+    GroupTrend,
+    *("group", "topic", "lag_count", "lag_change_count", "lag_ms", "produce_tps", "consume_tps", "trend"),
+    *("caught_up_in_ms", "lost_count"),
+)
+TREND_POP_COLUMNS = columns_of(GroupTrend, "consume_mode", "ready_count", "invisible_count", "due_count", "retry_count")
 
 
 _NAMED, _NAME = 3, 40
@@ -64,20 +76,58 @@ class By(StrEnum):
     BOTH = "both"
 
 
+class LagSort(StrEnum):
+    """By what groups are sorted; words as in the conditions of `--until`."""
+
+    LAG_TIME = "lag_time"
+    LAG = "lag"
+    LOST = "lost"
+    GROUP = "group"
+    TOPIC = "topic"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LagReport:
-    """Machine form of `group lag`.
+class LagChoice:
+    """What was asked for; a group that never committed has no lag to compare."""
+
+    sort: LagSort | None = None
+    min_lag: int | None = None
+    queues: tuple[int, ...] = ()
+
+    def of(self, lag: CurrentLag) -> CurrentLag:
+        """Returns the rows that are wanted, in order; queues are those of the groups and topics that are left."""
+        groups = [item for item in lag.groups if self.min_lag is None or (item.lag_count or 0) >= self.min_lag]
+        left = {(item.group, item.topic) for item in groups}
+        if self.sort is not None:
+            groups.sort(key=lambda item: _place(item, self.sort))
+        return replace(lag, groups=groups, queues=[row for row in lag.queues if self._wants(row, left)])
+
+    def _wants(self, row: QueueLag, left: set[tuple[str, str]]) -> bool:
+        return (row.group, row.topic) in left and (not self.queues or row.queue_id in self.queues)
+
+
+def _place(item: GroupLag, sort: LagSort | None) -> tuple[float, str, str]:
+    numbers = {LagSort.LAG_TIME: item.lag_ms, LagSort.LAG: item.lag_count, LagSort.LOST: item.lost_count}
+    names = (item.topic, item.group) if sort is LagSort.TOPIC else (item.group, item.topic)
+    return (-(numbers.get(sort) or 0) if sort is not None else 0, *names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagDisplay:
+    """How lag is shown.
 
     Attributes:
-        windows: of groups with failing messages, where these were looked for.
-        slaves: names of brokers whose master is gone: what is told of them is their slave's, as far as it followed.
+        limit: how many rows, as typed; with `all` nothing is folded either.
+        members_first: where there are more groups than a table shows, those with members online come first.
+        next_options: those that lead to the cluster again, typed as they were; None where nobody is told what to ask
+            next.
     """
 
-    observed_at_ms: int
-    groups: list[GroupLag]
-    queues: list[QueueLag]
-    windows: list[RepairWindow]
-    slaves: list[str]
+    by: By
+    output: Output
+    limit: str | None = None
+    members_first: bool = False
+    next_options: str | None = None
 
 
 def _telling(columns: Sequence[Column], rows: Sequence[QueueLag]) -> list[Column]:
@@ -184,117 +234,98 @@ def _next(groups: Sequence[GroupLag], options: str | None) -> list[Paragraphs]:
     ]
 
 
-def _group_blocks(
-    groups: Sequence[GroupLag],
-    online: Mapping[str, int] | None,
-    *,
-    with_consumers: bool,
-    folded: bool,
-    without_offline: bool,
-    members_first: bool,
-    in_part: bool,
-) -> Iterator[Table | Paragraphs]:
-    """Yields the table of groups, and a line for each kind of rows that it leaves out."""
-    columns = (*GROUP_COLUMNS[:2], *(() if online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
-    columns = (*columns, *CONSUMER_COLUMNS) if with_consumers else columns
-    if any(group.consume_mode is not None for group in groups):
+def _group_blocks(lag: CurrentLag, request: LagRequest, limit: str | None) -> Iterator[Table | Paragraphs]:
+    """Yields the table of groups, and a line for each kind of rows that it leaves out: retry topics without lag, and
+    groups of which nobody is online where there are others."""
+    columns = (*GROUP_COLUMNS[:2], *(() if lag.online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
+    columns = (*columns, *CONSUMER_COLUMNS) if request.with_consumers else columns
+    if any(group.consume_mode is not None for group in lag.groups):
         columns = (*columns, *POP_COLUMNS)
-    if in_part:
+    if any(gap.part in OF_LAG for gap in lag.gaps):
         at_least = {column.key: column for column in _AT_LEAST}
         columns = tuple(at_least.get(column.key, column) for column in columns)
-    telling = [group for group in groups if not (folded and _is_idle_retry(group))] or list(groups)
-    known = online or {}
-    served = [group for group in telling if group.group in known] if without_offline else []
+    folded = not request.groups and limit != ALL
+    telling = [group for group in lag.groups if not (folded and _is_idle_retry(group))] or list(lag.groups)
+    known = lag.online or {}
+    served = [group for group in telling if group.group in known] if lag.members_first and limit is None else []
     yield Table(
         columns,
-        _with_members(served or telling, online),
+        _with_members(served or telling, lag.online),
         empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
     )
-    if len(telling) < len(groups):
+    if len(telling) < len(lag.groups):
         yield Paragraphs(
             [
                 sentence(
                     "retry-topics-without-lag",
                     "retry topics without lag, not shown: {count:,}; --limit all",
-                    count=len(groups) - len(telling),
+                    count=len(lag.groups) - len(telling),
                 )
             ]
         )
     if served and len(served) < len(telling):
         yield _offline(telling, known)
-    elif online is not None and members_first:
-        yield _behind_in_all(telling, online)
+    elif lag.online is not None and lag.members_first:
+        yield _behind_in_all(telling, lag.online)
 
 
-def lag_document(
-    observed_at_ms: int,
-    groups: Sequence[GroupLag],
-    queues: Sequence[QueueLag],
-    *,
-    by: By = By.GROUP,
-    with_consumers: bool = False,
-    folded: bool = False,
-    windows: Sequence[RepairWindow] = (),
-    slaves: Sequence[str] = (),
-    online: Mapping[str, int] | None = None,
-    next_options: str | None = None,
-    members_first: bool = False,
-    without_offline: bool = False,
-    in_part: bool = False,
-) -> Document:
-    """Builds the document of `group lag`.
+def _queue_table(lag: CurrentLag, request: LagRequest) -> Table:
+    columns = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if request.with_consumers else QUEUE_COLUMNS
+    places = {(group.group, group.topic): place for place, group in enumerate(lag.groups)}
+    worst_first = sorted(lag.queues, key=lambda row: places.get((row.group, row.topic), len(places)))
+    return Table(_telling(columns, lag.queues), worst_first)
 
-    Args:
-        by, with_consumers: the tables that people see; consumers were asked, so that what they hold has columns.
-        folded: retry topics without lag are counted below the table of groups instead of shown.
-        windows, slaves, online: see `LagView`.
-        without_offline: groups of which nobody is online are summed up in a line, where there are others.
-        in_part: offsets or queues of a broker are not known.
-        next_options, members_first: of the command to type next, None for none; groups with members come first.
-    """
+
+def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> Document:
+    """Builds the document of `group lag`."""
     blocks: list[Table | Paragraphs] = []
-    if by is not By.QUEUE:
-        blocks += _group_blocks(
-            groups,
-            online,
-            with_consumers=with_consumers,
-            folded=folded,
-            without_offline=without_offline,
-            members_first=members_first,
-            in_part=in_part,
+    if display.by is not By.QUEUE:
+        blocks += _group_blocks(lag, request, display.limit)
+    if display.by is not By.GROUP:
+        blocks.append(_queue_table(lag, request))
+    if lag.windows:
+        blocks.append(Paragraphs([_window(window) for window in lag.windows]))
+    if lag.slaves:
+        line = sentence(
+            "lag-master-gone-figures-slave",
+            "master gone: {names}; figures are the slave's, which may lack the master's last messages",
+            names=", ".join(lag.slaves),
         )
-    if by is not By.GROUP:
-        shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
-        places = {(group.group, group.topic): place for place, group in enumerate(groups)}
-        worst_first = sorted(queues, key=lambda row: places.get((row.group, row.topic), len(places)))
-        blocks.append(Table(_telling(shown, queues), worst_first))
-    blocks += [Paragraphs([_window(window) for window in windows])] if windows else []
-    blocks += (
-        [
-            Paragraphs(
-                [
-                    sentence(
-                        "lag-master-gone-figures-slave",
-                        "master gone: {names}; figures are the slave's, which may lack the master's last messages",
-                        names=", ".join(slaves),
-                    )
-                ]
-            )
-        ]
-        if slaves
-        else []
-    )
-    blocks += _next(groups, next_options)
-    return Document(
+        blocks.append(Paragraphs([line]))
+    blocks += _next(lag.groups, display.next_options)
+    document = Document(
         schema="group.lag/1",
         value=LagReport(
-            observed_at_ms=observed_at_ms,
-            groups=list(groups),
-            queues=list(queues),
-            windows=list(windows),
-            slaves=list(slaves),
+            observed_at_ms=lag.moment_ms,
+            groups=list(lag.groups),
+            queues=list(lag.queues),
+            windows=list(lag.windows),
+            slaves=list(lag.slaves),
         ),
-        records=queues,
+        records=lag.queues,
         csv_columns=(*QUEUE_COLUMNS, *OWNER_COLUMNS),
         blocks=blocks,
+    )
+    return limited(document, display.output, display.limit)
+
+
+def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend]) -> Document:
+    """Builds the document of one round of `--watch`."""
+    popping = any(row.consume_mode is not None for row in rows)
+    columns = (*TREND_COLUMNS, *TREND_POP_COLUMNS) if popping else TREND_COLUMNS
+    head = sentence(
+        "lag-round",
+        "{observed_at_ms}  round {number}",
+        observed_at_ms=units.instant(observed_at_ms),
+        number=number,
+    )
+    return Document(
+        schema="group.lag.watch/1",
+        value=LagRound(observed_at_ms=observed_at_ms, round=number, groups=list(rows)),
+        records=rows,
+        csv_columns=columns,
+        blocks=[
+            Paragraphs([head]),
+            Table(columns, rows, empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there")),
+        ],
     )

@@ -1,0 +1,116 @@
+"""Lag as it is now: from the evidence of any source to the rows that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
+from mqctl.model.gap import Gap, Part
+from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows
+from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
+
+if TYPE_CHECKING:
+    from mqctl.model.dead_letter import RepairWindow
+
+OF_LAG = frozenset({Part.CONSUMER_OFFSETS, Part.QUEUES})
+"""Parts without which sums of lag lack something."""
+_BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
+_KNOWN_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LagRequest:
+    """Whose lag, and how much beside it.
+
+    Attributes:
+        groups, topics: names; none for all.
+        system: RocketMQ's own groups and topics too; a group that is named is shown whatever it is.
+        with_consumers: what is in flight, who holds the queues, and the rates.
+        online: only groups of which somebody is online.
+    """
+
+    groups: Collection[str] = ()
+    topics: Collection[str] = ()
+    system: bool = False
+    with_consumers: bool = False
+    online: bool = False
+
+    @property
+    def with_system(self) -> bool:
+        """Whether RocketMQ's own groups are looked at: all of them, or one that is named."""
+        return self.system or bool(self.groups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentLag:
+    """Lag at one moment, epoch milliseconds.
+
+    Attributes:
+        gaps: of lag itself.
+        minor_gaps: of the columns beside lag only.
+        windows: what groups have left to repair their consumers, where retries were looked for.
+        slaves: names of brokers whose master is gone, and whose slave told.
+        online: how many members groups have that have any; None where nobody was asked.
+        members_first: whether groups with members come first.
+    """
+
+    moment_ms: int
+    groups: Sequence[GroupLag]
+    queues: Sequence[QueueLag]
+    gaps: Sequence[Gap] = ()
+    minor_gaps: Sequence[Gap] = ()
+    windows: Sequence[RepairWindow] = ()
+    slaves: Sequence[str] = ()
+    online: Mapping[str, int] | None = None
+    members_first: bool = False
+
+
+def current_lag(evidence: Sequence[LagEvidence], request: LagRequest, *, now_ms: int) -> CurrentLag:
+    """Computes the lag that was asked for.
+
+    Args:
+        now_ms: the moment of an answer that rests on no broker; otherwise it is that of the evidence.
+
+    Raises:
+        NotFoundError: a group that was named has no offsets, and everybody who could know it was asked.
+    """
+    moment_ms = max((item.origin.observed_at_ms for item in evidence), default=now_ms)
+    rows = lag_rows(evidence, moment_ms, system=request.with_system)
+    rows = [row for row in rows if not request.topics or row.topic in request.topics]
+    missing = [gap.at(item.name) for item in evidence for gap in item.unavailable]
+    gaps = [gap for gap in missing if gap.part not in _BESIDE_LAG]
+    if request.groups:
+        if not gaps:
+            _require_groups(request, {row.group for row in rows})
+        rows = [row for row in rows if row.group in request.groups]
+    return CurrentLag(
+        moment_ms=moment_ms,
+        groups=group_lags(rows, evidence),
+        queues=rows,
+        gaps=gaps,
+        minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG],
+        slaves=sorted({item.name for item in evidence if item.name and item.broker_id}),
+    )
+
+
+def _require_groups(request: LagRequest, known: set[str]) -> None:
+    """Raises NotFoundError for a group that was named and has no offsets."""
+    missing = next((name for name in request.groups if name not in known), None)
+    if missing is None:
+        return
+    topics = " or ".join(sorted(request.topics))
+    others = ", ".join(sorted(known)[:_KNOWN_NAMED])
+    raise NotFoundError(
+        sentence(
+            "lag-no-consumer-group-offsets",
+            "no consumer group {name} with offsets{on}",
+            name=missing,
+            on=sentence("common-broker", " on {broker}", broker=topics) if topics else "",
+        ),
+        remedy=sentence("lag-groups-offsets", "groups with offsets there: {known}", known=others)
+        if known - set(request.groups)
+        else command_line("mqctl group list --all"),
+    )

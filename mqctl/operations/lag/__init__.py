@@ -1,1 +1,0 @@
-"""How far groups are behind: one look, a watch, and what would help."""
