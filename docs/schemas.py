@@ -10,6 +10,7 @@ from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.group.advice_view import AdviceReport
 from mqctl.commands.group.lag_rows import LagReport, LagRound
+from mqctl.commands.group.rows import GroupListReport, GroupMembers, GroupSettings, InstanceReport
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.bench_comparison import BenchComparison
@@ -36,8 +37,6 @@ from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.follow import FollowPlan, FollowReport
-from mqctl.render.groups import GroupListReport, GroupMembers, GroupSettings
-from mqctl.render.instance import InstanceReport
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.message_trace import TraceReport

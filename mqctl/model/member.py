@@ -11,6 +11,7 @@ from dataclasses import field
 from enum import StrEnum
 from itertools import chain
 
+from mqctl.model.column import CellKind, column
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.numbers import decimal
@@ -55,11 +56,11 @@ class Subscription:
         version_ms: time of the subscription; a broker keeps the highest it has heard.
     """
 
-    topic: str
-    expression: str = "*"
-    expression_type: str = "TAG"
+    topic: str = field(metadata=column("topic"))
+    expression: str = field(default="*", metadata=column("expression"))
+    expression_type: str = field(default="TAG", metadata=column("type"))
     tags: tuple[str, ...] = ()
-    version_ms: int = 0
+    version_ms: int = field(default=0, metadata=column("since", CellKind.TIME_MS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,13 +175,13 @@ class HeldQueue:
 class TopicRates:
     """Rates of one topic inside a consumer: messages per second, times in milliseconds."""
 
-    topic: str
-    pull_rt_ms: float = 0.0
-    pull_tps: float = 0.0
-    consume_rt_ms: float = 0.0
-    consume_ok_tps: float = 0.0
-    consume_failed_tps: float = 0.0
-    consume_failed_count: int = 0
+    topic: str = field(metadata=column("topic"))
+    pull_rt_ms: float = field(default=0.0, metadata=column("pull ms", CellKind.RATE))
+    pull_tps: float = field(default=0.0, metadata=column("pulled/s", CellKind.RATE))
+    consume_rt_ms: float = field(default=0.0, metadata=column("consume ms", CellKind.RATE))
+    consume_ok_tps: float = field(default=0.0, metadata=column("consumed/s", CellKind.RATE))
+    consume_failed_tps: float = field(default=0.0, metadata=column("failed/s", CellKind.RATE))
+    consume_failed_count: int = field(default=0, metadata=column("failed in the last hour", CellKind.COUNT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import field
 
+from mqctl.model.column import CellKind, column
 from mqctl.model.lazy_dataclass import dataclass
 
 NEXT_MOMENTS = 5
@@ -40,15 +42,17 @@ class PopShare:
     """
 
     group: str
-    topic: str
-    mode: str | None
-    ready_count: int
-    invisible_count: int
-    due_count: int
-    retry_count: int
-    given_up_count: int
-    blocked_queue_count: int | None
-    next_visible_ms: tuple[int, ...] = ()
+    topic: str = field(metadata=column("topic"))
+    mode: str | None = field(metadata=column("mode", none="not set"))
+    ready_count: int = field(metadata=column("ready", CellKind.COUNT))
+    invisible_count: int = field(metadata=column("invisible", CellKind.COUNT))
+    due_count: int = field(metadata=column("overdue", CellKind.COUNT))
+    retry_count: int = field(metadata=column("retry", CellKind.COUNT))
+    given_up_count: int = field(metadata=column("given up", CellKind.COUNT))
+    blocked_queue_count: int | None = field(metadata=column("ordered blocks", CellKind.COUNT, none="?"))
+    next_visible_ms: tuple[int, ...] = field(
+        default=(), metadata=column("next back at", CellKind.TIME_MS, cell="back_ms")
+    )
     retry_v2_count: int = 0
     retried_count: int = 0
     invisible_ms: int | None = None

@@ -7,9 +7,11 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
+from mqctl.cli.sources.groups import group_holders
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.groups import group_holders
-from mqctl.render.groups import config_document, config_rows
+from mqctl.commands.group.gathered import settings_rows
+from mqctl.commands.group.rows import GroupSettings
+from mqctl.commands.group.view import config_document
 
 EXAMPLES = ("mqctl group config -g order-service", "mqctl group config -g order-service -o yaml")
 
@@ -27,5 +29,6 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = group_holders(look, group)
         modes = look.declared_modes(brokers).get(group, ())
-    configs = {broker.name: broker.groups[group] for broker in brokers if group in broker.groups}
-    return answer(config_document(group, config_rows(configs), modes), broker_gaps(brokers), output)
+    mode = ", ".join(sorted(modes)) or None
+    settings = GroupSettings(group=group, brokers=settings_rows(brokers, group), consume_mode=mode)
+    return answer(config_document(settings), broker_gaps(brokers), output)

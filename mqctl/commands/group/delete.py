@@ -43,8 +43,8 @@ def command(
 
     Refused while it has members. Its offsets stay, so `mqctl undo` can bring it back whole.
     """
+    from mqctl.commands.group.plan import plan_deletion
     from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.groups import plan_deletion
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

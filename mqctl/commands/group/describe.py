@@ -14,10 +14,10 @@ from mqctl.cli.options.common import (
     SnapshotOption,
 )
 from mqctl.cli.sources.brokers import broker_gaps
+from mqctl.cli.sources.groups import group_holders, memberships_by_broker
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.model.gap import Cause
-from mqctl.operations.topics.groups import group_holders, group_shares, memberships_by_broker, missing_members, refusing
-from mqctl.render.groups import config_rows, members_document
+from mqctl.commands.group.gathered import gather_members
+from mqctl.commands.group.view import members_document
 
 EXAMPLES = (
     "mqctl group describe -g order-service",
@@ -47,27 +47,6 @@ def command(
     with looking(namesrv, profile, timeout, snapshot, store=store, at=at, proxies=proxy) as look:
         brokers = group_holders(look, group)
         memberships = memberships_by_broker(look, brokers, group)
-        numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
-        refused = refusing(look, [brokers[number] for number in numbered], group)
-        running, unanswered = look.running(brokers, numbered)
-        modes = look.declared_modes(brokers).get(group, ())
-        unseen = missing_members(look, brokers, memberships, group)
-        pops = group_shares(look, brokers, group)
-    configs = config_rows({broker.name: broker.groups[group] for broker in brokers if group in broker.groups})
-    gaps = [*broker_gaps(brokers), *(gap for gap in unanswered if gap.cause is not Cause.UNSUPPORTED)]
-    minor = [*unseen, *(gap for gap in unanswered if gap.cause is Cause.UNSUPPORTED)]
-    return answer(
-        members_document(
-            group,
-            memberships,
-            running,
-            configs,
-            pops=pops,
-            refused_by=refused,
-            modes=modes,
-            online_known=not look.is_store,
-        ),
-        gaps,
-        output,
-        minor=minor,
-    )
+        members, unanswered, minor = gather_members(look, brokers, memberships, group, whole=True)
+    document = members_document(members, online_known=not look.is_store)
+    return answer(document, [*broker_gaps(brokers), *unanswered], output, minor=minor)

@@ -9,10 +9,11 @@ from mqctl.cli.options.common import AllOption, NoColorOption, OnlineOption, Out
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.group.gathered import group_row
+from mqctl.commands.group.view import list_document
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
-from mqctl.render.groups import group_row, list_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, masters_of
 

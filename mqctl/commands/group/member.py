@@ -9,14 +9,15 @@ import typer
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.groups import group_holders, memberships_by_broker
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.group.member_view import instance_document
+from mqctl.commands.group.rows import InstanceReport
 from mqctl.errors import NotFoundError, RefusedError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.member import consume_mode
 from mqctl.model.remark import on_one_line
-from mqctl.operations.topics.groups import group_holders, memberships_by_broker
-from mqctl.render.instance import instance_document
 from mqctl.snapshot.live.brokers import masters_of
 from mqctl.text import sentence
 
@@ -72,5 +73,5 @@ def command(
             ),
             reason=reason,
         )
-    emit(instance_document(matching[0], consume_mode(memberships.values())), output)
+    emit(instance_document(InstanceReport.of(matching[0], consume_mode(memberships.values()))), output)
     return 0

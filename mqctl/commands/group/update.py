@@ -12,7 +12,7 @@ from mqctl.cli.options.common import (
     OnlyBrokersOption,
     OutputOption,
 )
-from mqctl.cli.options.group import (
+from mqctl.commands.group.settings_options import (
     BroadcastOption,
     BrokerIdOption,
     ConsumeOption,
@@ -70,8 +70,8 @@ def command(
         consume_message_orderly=orderly,
         consume_timeout_minute=consume_timeout,
     )
+    from mqctl.commands.group.plan import plan_update
     from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.groups import plan_update
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

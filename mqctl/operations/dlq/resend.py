@@ -8,6 +8,7 @@ from time import monotonic, sleep
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
+from mqctl.cli.sources.groups import memberships_by_broker
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
@@ -35,7 +36,6 @@ from mqctl.operations.dlq.resent import in_doubt, resent_before
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
-from mqctl.operations.topics.groups import memberships_by_broker
 from mqctl.plan.resend import decide
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.render.document import Document

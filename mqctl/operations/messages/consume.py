@@ -12,6 +12,7 @@ from time import monotonic
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.sources.groups import group_holders
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.admin.broker_queries import check_subscription
 from mqctl.client.consumer.consumer_settings import ConsumeFrom
@@ -26,7 +27,6 @@ from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_options import DedupOptions
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
-from mqctl.operations.topics.groups import group_holders
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.render.consumed import ConsumedQueue, ConsumeReport, consume_document, outcome_line
 from mqctl.render.deduplication import Deduplication

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import open_brokers
+from mqctl.cli.sources.groups import memberships_by_broker
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import UsageError
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.operations.offsets.planning import all_answered
-from mqctl.operations.topics.groups import memberships_by_broker
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import ask_offsets, masters_of
 from mqctl.text import sentence

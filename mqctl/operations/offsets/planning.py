@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from time import time
 
 from mqctl.cli.sources.brokers import open_brokers
+from mqctl.cli.sources.groups import memberships_by_broker
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.execute.holders import holders
@@ -18,7 +19,6 @@ from mqctl.model.names_alike import meant
 from mqctl.model.plan import Callback, ClusterIdentity, Method, OffsetChange, OffsetPlan, PlanKind, QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
-from mqctl.operations.topics.groups import memberships_by_broker
 from mqctl.plan.callback import (
     EARLIEST_MS,
     LATEST_MS,

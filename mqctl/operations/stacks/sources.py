@@ -18,6 +18,7 @@ from typing import Protocol
 from mqctl.capture.processes import ConsumerIdentity, identities_of
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget, cluster_target
 from mqctl.cli.sources.brokers import open_brokers
+from mqctl.cli.sources.groups import group_holders
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.client.admin.cluster import Cluster
@@ -37,7 +38,6 @@ from mqctl.model.lag import QueueLag
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stack_look import Sight, StackEvidence, StackInstance, StackLook, put_together
 from mqctl.operations.stacks.processes import members_of
-from mqctl.operations.topics.groups import group_holders
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
 from mqctl.snapshot.live.members import gather_memberships

@@ -7,7 +7,7 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.consumer.push_consumer import PushConsumer
-from mqctl.render.instance import InstanceReport
+from mqctl.commands.group.rows import InstanceReport
 from tests.client.consuming import Heard, quick, quick_client, wait_for_queues
 from tests.live.cast import Cast, Scripted
 from tests.live.conftest import Run

@@ -1,0 +1,44 @@
+"""Who has a group, and who its members are, as brokers of a live cluster or a snapshot tell."""
+
+from __future__ import annotations
+
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
+from mqctl.model.gap import Part
+from mqctl.model.member import GroupMembership
+from mqctl.model.names_alike import meant
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
+from mqctl.text import sentence
+
+
+def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
+    """Returns the masters, each with the settings of one group.
+
+    Raises:
+        NotFoundError: every broker answered, and none knows it.
+    """
+    brokers = masters_of(source.brokers({Part.GROUPS, Part.MEMBERS}))
+    source.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
+    if not any(group in broker.groups or broker.gaps for broker in brokers):
+        source.ask(ask_topics, brokers)
+        if any(group in broker.topics for broker in brokers):
+            topic = command_line("mqctl topic describe {}", group)
+            raise NotFoundError(
+                sentence("no-consumer-group", "there is no consumer group {group}", group=group),
+                reason=sentence("common-topic", "it is a topic"),
+                remedy=topic,
+            )
+        known = {name for broker in brokers for name in broker.told_groups or broker.groups}
+        raise NotFoundError(
+            sentence("no-consumer-group", "there is no consumer group {group}", group=group),
+            remedy=meant(group, known, "mqctl group list --all"),
+        )
+    return brokers
+
+
+def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
+    """Returns what each broker says of one group's members."""
+    memberships = source.memberships(brokers, frozenset({group}))
+    return {brokers[number].name: items[0] for number, items in memberships.items()}
