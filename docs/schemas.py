@@ -8,7 +8,7 @@ import msgspec
 
 from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
-from mqctl.commands.group.advice_view import AdviceReport
+from mqctl.commands.group.advice_rows import AdviceReport
 from mqctl.commands.group.lag_rows import LagReport, LagRound
 from mqctl.commands.group.rows import GroupListReport, GroupMembers, GroupSettings, InstanceReport
 from mqctl.commands.rules.list import RuleList
