@@ -9,12 +9,13 @@ import msgspec
 from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.group.advice_rows import AdviceReport
-from mqctl.commands.group.lag_rows import LagReport, LagRound
 from mqctl.commands.group.rows import GroupListReport, GroupMembers, GroupSettings, InstanceReport
 from mqctl.commands.rules.list import RuleList
+from mqctl.lag.current import LagReport
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.bench_comparison import BenchComparison
 from mqctl.model.drill_verdict import DrillVerdict
+from mqctl.model.lag_trend import LagRound
 from mqctl.model.over_time import TrendsReported
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
+from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.text import sentence
-
-if TYPE_CHECKING:
-    from mqctl.model.dead_letter import RepairWindow
 
 OF_LAG = frozenset({Part.CONSUMER_OFFSETS, Part.QUEUES})
 """Parts without which sums of lag lack something."""
@@ -45,27 +43,43 @@ class LagRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LagReport:
+    """Machine form of `group lag`.
+
+    Attributes:
+        groups: those that wait longest first, unless another order was asked for.
+        windows: of groups with failing messages, where these were looked for.
+        slaves: names of brokers whose master is gone: what is told of them is their slave's, as far as it followed.
+    """
+
+    observed_at_ms: int
+    groups: list[GroupLag]
+    queues: list[QueueLag]
+    windows: list[RepairWindow]
+    slaves: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentLag:
-    """Lag at one moment, epoch milliseconds.
+    """Lag at one moment, and what is known of it beside.
 
     Attributes:
         gaps: of lag itself.
         minor_gaps: of the columns beside lag only.
-        windows: what groups have left to repair their consumers, where retries were looked for.
-        slaves: names of brokers whose master is gone, and whose slave told.
         online: how many members groups have that have any; None where nobody was asked.
         members_first: whether groups with members come first.
     """
 
-    moment_ms: int
-    groups: Sequence[GroupLag]
-    queues: Sequence[QueueLag]
+    report: LagReport
     gaps: Sequence[Gap] = ()
     minor_gaps: Sequence[Gap] = ()
-    windows: Sequence[RepairWindow] = ()
-    slaves: Sequence[str] = ()
     online: Mapping[str, int] | None = None
     members_first: bool = False
+
+    def with_rows(self, *, groups: list[GroupLag], queues: list[QueueLag] | None = None) -> CurrentLag:
+        """Returns the same with other groups, or in another order, and with certain queues where they are given."""
+        held = self.report.queues if queues is None else queues
+        return replace(self, report=replace(self.report, groups=groups, queues=held))
 
 
 def current_lag(evidence: Sequence[LagEvidence], request: LagRequest, *, now_ms: int) -> CurrentLag:
@@ -82,18 +96,17 @@ def current_lag(evidence: Sequence[LagEvidence], request: LagRequest, *, now_ms:
     rows = [row for row in rows if not request.topics or row.topic in request.topics]
     missing = [gap.at(item.name) for item in evidence for gap in item.unavailable]
     gaps = [gap for gap in missing if gap.part not in _BESIDE_LAG]
-    if request.groups:
-        if not gaps:
-            _require_groups(request, {row.group for row in rows})
-        rows = [row for row in rows if row.group in request.groups]
-    return CurrentLag(
-        moment_ms=moment_ms,
+    if not gaps:
+        _require_groups(request, {row.group for row in rows})
+    rows = [row for row in rows if not request.groups or row.group in request.groups]
+    report = LagReport(
+        observed_at_ms=moment_ms,
         groups=group_lags(rows, evidence),
         queues=rows,
-        gaps=gaps,
-        minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG],
+        windows=[],
         slaves=sorted({item.name for item in evidence if item.name and item.broker_id}),
     )
+    return CurrentLag(report=report, gaps=gaps, minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG])
 
 
 def _require_groups(request: LagRequest, known: set[str]) -> None:

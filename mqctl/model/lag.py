@@ -6,10 +6,10 @@ the next message to consume; a queue without a committed offset is never-committ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mqctl.model.column import CellKind, column
 from mqctl.model.gap import Gap, Part
@@ -22,6 +22,7 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 if TYPE_CHECKING:
     from mqctl.model.consumption import Consumption, QueueKey
 
+Number = TypeVar("Number", int, float)
 _SECOND_MS = 1_000
 _MINUTE_MS = 60_000
 
@@ -284,8 +285,12 @@ def group_lags(rows: Iterable[QueueLag], evidence: Collection[LagEvidence] = ())
         parts.setdefault((row.group, row.topic), []).append(row)
     shares = _pop_shares(evidence)
     consumption = [item.consumption for item in evidence]
-    summed = [_sum(key, members, consumption, shares.get(key)) for key, members in parts.items()]
-    return sorted(summed, key=lambda lag: (-coarse(lag.lag_ms or 0), -(lag.lag_count or 0), lag.group, lag.topic))
+    groups = []
+    for key, members in parts.items():
+        share = shares.get(key)
+        total = _sum(key, members, consumption, share)
+        groups.append(_with_pops(total, share) if share is not None and share.is_of_pops else total)
+    return sorted(groups, key=lambda lag: (-coarse(lag.lag_ms or 0), -(lag.lag_count or 0), lag.group, lag.topic))
 
 
 def _pop_shares(evidence: Iterable[LagEvidence]) -> dict[tuple[str, str], PopShare]:
@@ -303,14 +308,10 @@ def _sum(
     key: tuple[str, str], members: list[QueueLag], consumption: list[Consumption | None], share: PopShare | None
 ) -> GroupLag:
     counts = [max(0, member.lag_count) for member in members if member.lag_count is not None]
-    waiting = [member.lag_ms for member in members if (member.lag_count or 0) > 0]
-    ages = [age for age in waiting if age is not None]
-    unknown = len(ages) < len(waiting)
-    flying = [member.in_flight_count for member in members if member.in_flight_count is not None]
-    cached = [member.cached_count for member in members if member.cached_count is not None]
-    handed_out = [part.tps.get(key) if part else None for part in consumption]
+    ages = [member.lag_ms for member in members if (member.lag_count or 0) > 0]
+    known_ages = [age for age in ages if age is not None]
+    handed_out = _known_sum([part.tps.get(key) if part else None for part in consumption])
     consumed = [part.consumed_tps[key] for part in consumption if part and key in part.consumed_tps]
-    popped = share if share is not None and share.is_of_pops else None
     return GroupLag(
         group=key[0],
         topic=key[1],
@@ -318,24 +319,31 @@ def _sum(
         never_committed_count=sum(member.state is LagState.NEVER_COMMITTED for member in members),
         lag_count=sum(counts) if counts else None,
         lost_count=sum(member.lost_count for member in members),
-        lag_ms=None if unknown or not counts else max(ages, default=0),
-        in_flight_count=sum(flying) if len(flying) == len(members) else None,
-        cached_count=sum(cached) if len(cached) == len(members) else None,
+        lag_ms=max(known_ages, default=0) if counts and len(known_ages) == len(ages) else None,
+        in_flight_count=_known_sum([member.in_flight_count for member in members]),
+        cached_count=_known_sum([member.cached_count for member in members]),
         consumed_tps=round(consumed[0], 2) if consumed else None,
-        consume_tps=_sum_of(handed_out),
+        consume_tps=None if handed_out is None else round(handed_out, 2),
         consume_mode=share.shown_mode if share else None,
-        ready_count=popped.ready_count if popped else None,
-        invisible_count=popped.invisible_count if popped else None,
-        due_count=popped.due_count if popped else None,
-        retry_count=popped.retry_count if popped else None,
-        given_up_count=popped.given_up_count if popped else None,
-        blocked_queue_count=popped.blocked_queue_count if popped else None,
-        next_visible_ms=popped.next_visible_ms if popped else (),
-        renewed_count=popped.renewed_count if popped else None,
-        held_since_ms=popped.held_since_ms if popped else None,
     )
 
 
-def _sum_of(parts: list[float | None]) -> float | None:
+def _with_pops(group: GroupLag, share: PopShare) -> GroupLag:
+    return replace(
+        group,
+        ready_count=share.ready_count,
+        invisible_count=share.invisible_count,
+        due_count=share.due_count,
+        retry_count=share.retry_count,
+        given_up_count=share.given_up_count,
+        blocked_queue_count=share.blocked_queue_count,
+        next_visible_ms=share.next_visible_ms,
+        renewed_count=share.renewed_count,
+        held_since_ms=share.held_since_ms,
+    )
+
+
+def _known_sum(parts: Sequence[Number | None]) -> Number | None:
+    """Sums numbers; None when one of them is not known, or there is none."""
     known = [part for part in parts if part is not None]
-    return round(sum(known), 2) if parts and len(known) == len(parts) else None
+    return sum(known[1:], known[0]) if known and len(known) == len(parts) else None

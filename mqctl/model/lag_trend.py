@@ -79,6 +79,15 @@ class GroupTrend:
     retry_count: int | None = field(default=None, metadata=column("retry", CellKind.COUNT))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagRound:
+    """Machine form of one round of `group lag --watch`."""
+
+    observed_at_ms: int
+    round: int
+    groups: list[GroupTrend]
+
+
 def within_window(looks: Sequence[LagLook]) -> list[LagLook]:
     """Returns the looks that reach back over the window, and not much farther."""
     first_ms = looks[-1].moment_ms - WINDOW_MS

@@ -72,7 +72,7 @@ def _with_windows(asking: Asking, lag: CurrentLag, *, closely: bool) -> CurrentL
     from mqctl.snapshot.live.brokers import ask_groups, ask_offsets, ask_settings, ask_topics, list_brokers, masters_of
     from mqctl.snapshot.live.dead_letters import failing_groups, waiting_retries
 
-    names = frozenset(item.group for item in lag.groups)
+    names = frozenset(item.group for item in lag.report.groups)
     if not names:
         return lag
     lost = {gap.broker for gap in lag.gaps}
@@ -83,7 +83,7 @@ def _with_windows(asking: Asking, lag: CurrentLag, *, closely: bool) -> CurrentL
     if not closely:
         failing, read = failing_groups(asking, brokers)
         gaps += queue_gaps(read.errors)
-        failing |= {row.group for row in lag.groups if row.topic.startswith(RETRY_PREFIX) and row.lag_count}
+        failing |= {row.group for row in lag.report.groups if row.topic.startswith(RETRY_PREFIX) and row.lag_count}
         names = frozenset(sorted(names & failing)[:_MOST_FAILING])
     if not names:
         return replace(lag, minor_gaps=[*gaps, *broker_gaps(brokers)])
@@ -94,23 +94,24 @@ def _with_windows(asking: Asking, lag: CurrentLag, *, closely: bool) -> CurrentL
     most = (_RETRIES_READ, _DELAYED_READ) if closely else (_GLANCED, _GLANCED)
     retries, read = waiting_retries(asking, brokers, names, most[0], most_delayed=most[1])
     gaps += [*broker_gaps(brokers), *queue_gaps(read.errors)]
-    return replace(lag, windows=repair_windows(retries, lag.moment_ms), minor_gaps=list(dict.fromkeys(gaps)))
+    windows = list(repair_windows(retries, lag.report.observed_at_ms))
+    return replace(lag, report=replace(lag.report, windows=windows), minor_gaps=list(dict.fromkeys(gaps)))
 
 
 def _members_first(asking: Asking, lag: CurrentLag) -> CurrentLag:
     """Puts groups that are behind with members online before those whose consumers are gone, where a table would not
     show all of them, and what waits for nothing last; how many there are is known only where every broker tells."""
-    if sum(1 for item in lag.groups if item.lag_count) <= _MANY:
+    if sum(1 for item in lag.report.groups if item.lag_count) <= _MANY:
         return lag
     from mqctl.snapshot.live.lag import members_online
 
-    online, gaps = members_online(asking, {item.group for item in lag.groups})
+    online, gaps = members_online(asking, {item.group for item in lag.report.groups})
     return _ordered(replace(lag, online=None if gaps else online, minor_gaps=[*lag.minor_gaps, *gaps]), online)
 
 
 def _ordered(lag: CurrentLag, online: Collection[str]) -> CurrentLag:
-    groups = sorted(lag.groups, key=lambda item: (not item.lag_count, item.group not in online))
-    return replace(lag, groups=groups, members_first=True)
+    groups = sorted(lag.report.groups, key=lambda item: (not item.lag_count, item.group not in online))
+    return replace(lag.with_rows(groups=groups), members_first=True)
 
 
 def snapshot_lag(file: Path, request: LagRequest, *, members_first: bool = False) -> CurrentLag:
@@ -130,5 +131,5 @@ def snapshot_lag(file: Path, request: LagRequest, *, members_first: bool = False
         return lag
     online = {group: len(ids) for group, ids in clients_of(snapshot).items() if ids}
     lag = replace(lag, online=online)
-    many = sum(1 for item in lag.groups if item.lag_count) > _MANY
+    many = sum(1 for item in lag.report.groups if item.lag_count) > _MANY
     return _ordered(lag, online) if many and members_first else lag

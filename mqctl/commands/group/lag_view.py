@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 
 from mqctl import units
 from mqctl.cli.emit import Output
 from mqctl.cli.options.limit import ALL, limited
-from mqctl.commands.group.lag_rows import LagReport, LagRound
 from mqctl.lag.current import OF_LAG, CurrentLag, LagRequest
 from mqctl.model.column import columns_of
 from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
-from mqctl.model.lag_trend import GroupTrend
+from mqctl.model.lag_trend import GroupTrend, LagRound
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -96,11 +94,11 @@ class LagChoice:
 
     def of(self, lag: CurrentLag) -> CurrentLag:
         """Returns the rows that are wanted, in order; queues are those of the groups and topics that are left."""
-        groups = [item for item in lag.groups if self.min_lag is None or (item.lag_count or 0) >= self.min_lag]
+        groups = [item for item in lag.report.groups if self.min_lag is None or (item.lag_count or 0) >= self.min_lag]
         left = {(item.group, item.topic) for item in groups}
         if self.sort is not None:
             groups.sort(key=lambda item: _place(item, self.sort))
-        return replace(lag, groups=groups, queues=[row for row in lag.queues if self._wants(row, left)])
+        return lag.with_rows(groups=groups, queues=[row for row in lag.report.queues if self._wants(row, left)])
 
     def _wants(self, row: QueueLag, left: set[tuple[str, str]]) -> bool:
         return (row.group, row.topic) in left and (not self.queues or row.queue_id in self.queues)
@@ -234,32 +232,37 @@ def _next(groups: Sequence[GroupLag], options: str | None) -> list[Paragraphs]:
     ]
 
 
-def _group_blocks(lag: CurrentLag, request: LagRequest, limit: str | None) -> Iterator[Table | Paragraphs]:
-    """Yields the table of groups, and a line for each kind of rows that it leaves out: retry topics without lag, and
-    groups of which nobody is online where there are others."""
+def _group_columns(lag: CurrentLag, request: LagRequest) -> Sequence[Column]:
     columns = (*GROUP_COLUMNS[:2], *(() if lag.online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
     columns = (*columns, *CONSUMER_COLUMNS) if request.with_consumers else columns
-    if any(group.consume_mode is not None for group in lag.groups):
+    if any(group.consume_mode is not None for group in lag.report.groups):
         columns = (*columns, *POP_COLUMNS)
     if any(gap.part in OF_LAG for gap in lag.gaps):
         at_least = {column.key: column for column in _AT_LEAST}
         columns = tuple(at_least.get(column.key, column) for column in columns)
+    return columns
+
+
+def _group_blocks(lag: CurrentLag, request: LagRequest, limit: str | None) -> Iterator[Table | Paragraphs]:
+    """Yields the table of groups, and a line for each kind of rows that it leaves out: retry topics without lag, and
+    groups of which nobody is online where there are others."""
+    groups = lag.report.groups
     folded = not request.groups and limit != ALL
-    telling = [group for group in lag.groups if not (folded and _is_idle_retry(group))] or list(lag.groups)
+    telling = [group for group in groups if not (folded and _is_idle_retry(group))] or groups
     known = lag.online or {}
     served = [group for group in telling if group.group in known] if lag.members_first and limit is None else []
     yield Table(
-        columns,
+        _group_columns(lag, request),
         _with_members(served or telling, lag.online),
         empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
     )
-    if len(telling) < len(lag.groups):
+    if len(telling) < len(groups):
         yield Paragraphs(
             [
                 sentence(
                     "retry-topics-without-lag",
                     "retry topics without lag, not shown: {count:,}; --limit all",
-                    count=len(lag.groups) - len(telling),
+                    count=len(groups) - len(telling),
                 )
             ]
         )
@@ -271,9 +274,9 @@ def _group_blocks(lag: CurrentLag, request: LagRequest, limit: str | None) -> It
 
 def _queue_table(lag: CurrentLag, request: LagRequest) -> Table:
     columns = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if request.with_consumers else QUEUE_COLUMNS
-    places = {(group.group, group.topic): place for place, group in enumerate(lag.groups)}
-    worst_first = sorted(lag.queues, key=lambda row: places.get((row.group, row.topic), len(places)))
-    return Table(_telling(columns, lag.queues), worst_first)
+    places = {(group.group, group.topic): place for place, group in enumerate(lag.report.groups)}
+    worst_first = sorted(lag.report.queues, key=lambda row: places.get((row.group, row.topic), len(places)))
+    return Table(_telling(columns, lag.report.queues), worst_first)
 
 
 def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> Document:
@@ -283,26 +286,20 @@ def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> D
         blocks += _group_blocks(lag, request, display.limit)
     if display.by is not By.GROUP:
         blocks.append(_queue_table(lag, request))
-    if lag.windows:
-        blocks.append(Paragraphs([_window(window) for window in lag.windows]))
-    if lag.slaves:
+    if lag.report.windows:
+        blocks.append(Paragraphs([_window(window) for window in lag.report.windows]))
+    if lag.report.slaves:
         line = sentence(
             "lag-master-gone-figures-slave",
             "master gone: {names}; figures are the slave's, which may lack the master's last messages",
-            names=", ".join(lag.slaves),
+            names=", ".join(lag.report.slaves),
         )
         blocks.append(Paragraphs([line]))
-    blocks += _next(lag.groups, display.next_options)
+    blocks += _next(lag.report.groups, display.next_options)
     document = Document(
         schema="group.lag/1",
-        value=LagReport(
-            observed_at_ms=lag.moment_ms,
-            groups=list(lag.groups),
-            queues=list(lag.queues),
-            windows=list(lag.windows),
-            slaves=list(lag.slaves),
-        ),
-        records=lag.queues,
+        value=lag.report,
+        records=lag.report.queues,
         csv_columns=(*QUEUE_COLUMNS, *OWNER_COLUMNS),
         blocks=blocks,
     )

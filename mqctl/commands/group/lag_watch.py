@@ -180,8 +180,8 @@ def watch(rounds_of_looks: Iterator[Round], output: Output, condition: Condition
             code, truth = item.error.exit_code if item.error else ExitCode.OK, None
             continue
         lag = item.lag
-        looks = within_window([*looks, look_at(lag.moment_ms, lag.groups, lag.queues)])
-        document = round_document(lag.moment_ms, item.number, trends(looks, item.number))
+        looks = within_window([*looks, look_at(lag.report.observed_at_ms, lag.report.groups, lag.report.queues)])
+        document = round_document(lag.report.observed_at_ms, item.number, trends(looks, item.number))
         if screen is not None:
             screen.draw(fitted_lines(document, wide=output is Output.WIDE), gap_lines((*lag.gaps, *lag.minor_gaps)))
             code = exit_code_of(lag.gaps)
@@ -228,7 +228,7 @@ def judge_condition(condition: Condition, lag: CurrentLag) -> Truth:
         NotFoundError: the condition names a group that has no offsets, and all who could know were asked.
     """
     pops_complete = not any(gap.part is Part.POP for gap in lag.minor_gaps)
-    facts = facts_of(lag.queues, complete=not lag.gaps, popping=lag.groups, pops_complete=pops_complete)
+    facts = facts_of(lag.report.queues, complete=not lag.gaps, popping=lag.report.groups, pops_complete=pops_complete)
     for group in sorted(condition.groups - facts.keys()):
         if not lag.gaps:
             raise NotFoundError(
@@ -271,7 +271,7 @@ def missed(condition: Condition, truth: Truth, newest: CurrentLag | None) -> int
 
 
 def _waiting(lag: CurrentLag) -> int:
-    return sum(group.lag_count or 0 for group in lag.groups)
+    return sum(group.lag_count or 0 for group in lag.report.groups)
 
 
 def _why_unknown(newest: CurrentLag | None) -> str:
@@ -279,7 +279,7 @@ def _why_unknown(newest: CurrentLag | None) -> str:
         return "the last look failed"
     if newest.gaps:
         return "not everything could be asked"
-    if not newest.queues:
+    if not newest.report.queues:
         return "no consumer group has offsets among what was looked at"
     if any(gap.part is Part.POP for gap in newest.minor_gaps):
         return "not everything that is popped could be read"

@@ -479,6 +479,6 @@ class _Watch:
             lag = live_lag(self._asking.cluster, self._target.deadline(), request, now_ms=round(time() * 1000))
         except MqctlError:
             return None
-        counts = [row.lag_count for row in lag.queues if row.topic == topic]
+        counts = [row.lag_count for row in lag.report.queues if row.topic == topic]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) and not lag.gaps else None

@@ -58,8 +58,9 @@ class TopFrames:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
         self._evidence = look.evidence
-        view = current_lag(look.evidence, LagRequest(), now_ms=look.moment_ms)
-        self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
+        lag = current_lag(look.evidence, LagRequest(), now_ms=look.moment_ms)
+        newest = look_at(lag.report.observed_at_ms, lag.report.groups, lag.report.queues)
+        self._looks = within_window([*self._looks, newest])
         rows = trends(self._looks, self._number)
         first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)
         due = self._owners_at_ms is None or look.moment_ms - self._owners_at_ms >= self._owners_every_ms
@@ -67,7 +68,7 @@ class TopFrames:
             self._owners_at_ms = look.moment_ms
             self._ask_owners(deadline, look.moment_ms, [row.group for row in first[: self._shown]])
         groups = [self._joined(row.group, row.topic, row) for row in first]
-        gaps = [*broker_gaps(look.brokers), *view.gaps, *view.minor_gaps]
+        gaps = [*broker_gaps(look.brokers), *lag.gaps, *lag.minor_gaps]
         return TopFrame(
             observed_at_ms=look.moment_ms,
             round=self._number,

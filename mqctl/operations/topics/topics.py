@@ -92,7 +92,7 @@ def topic_consumers(source: LiveOrSaved, topic: str, ids: Collection[int]) -> tu
         from mqctl.snapshot.saved_lag import saved_lag
 
         lag = current_lag(saved_lag(source.saved) if source.saved else [], request, now_ms=now_ms)
-    rows = [row for row in lag.queues if row.queue_id in ids]
+    rows = [row for row in lag.report.queues if row.queue_id in ids]
     return sorted(rows, key=lambda row: (not row.owners, row.group, row.broker_name or "", row.queue_id)), [
         *lag.gaps,
         *lag.minor_gaps,

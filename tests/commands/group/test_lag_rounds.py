@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from threading import Event
 from time import monotonic
 
 from mqctl.commands.group.lag_watch import LagPace, Round, rounds, wait
 from mqctl.errors import DeadlineError, ExitCode
-from mqctl.lag.current import CurrentLag
+from mqctl.lag.current import CurrentLag, LagReport
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.model.lag_condition import parse_condition
 
@@ -29,8 +28,8 @@ LAGGING = QueueLag(
 )
 
 
-def view() -> CurrentLag:
-    return CurrentLag(moment_ms=0, groups=(), queues=())
+def view(*queues: QueueLag) -> CurrentLag:
+    return CurrentLag(report=LagReport(observed_at_ms=0, groups=[], queues=list(queues), windows=[], slaves=[]))
 
 
 def test_no_round_begins_with_less_time_than_the_one_before_it_took() -> None:
@@ -50,7 +49,7 @@ def test_no_round_begins_with_less_time_than_the_one_before_it_took() -> None:
 
 
 def test_a_last_look_that_is_cut_off_leaves_what_the_one_before_it_saw() -> None:
-    whole = replace(view(), queues=(LAGGING,))
+    whole = view(LAGGING)
     looks = [Round(1, whole), Round(2, None, DeadlineError("no answer"), is_extra=True)]
     code, last = wait(iter(looks), parse_condition("lag<1"))
     assert (code, last) == (ExitCode.TIMEOUT, whole)
