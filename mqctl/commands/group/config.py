@@ -9,7 +9,7 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.groups import group_holders
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.commands.group.gathered import settings_rows
+from mqctl.commands.group.gather import settings_rows
 from mqctl.commands.group.rows import GroupSettings
 from mqctl.commands.group.view import config_document
 

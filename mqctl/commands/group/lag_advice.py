@@ -116,7 +116,7 @@ def _with_keys(
 ) -> tuple[list[BacklogAdvice], list[Gap]]:
     """Reads the keys of what waits for orderly groups of a live cluster; returns the advices and what was not read."""
     from mqctl.cli.connection.target import cluster_target
-    from mqctl.commands.group.keys_waiting import with_keys
+    from mqctl.commands.group.advice_keys import with_keys
 
     if not any(item.what == "keys" for advice in advices for item in advice.remedies):
         return advices, []

@@ -9,7 +9,7 @@ from mqctl.cli.options.common import AllOption, NoColorOption, OnlineOption, Out
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.commands.group.gathered import group_row
+from mqctl.commands.group.gather import group_row
 from mqctl.commands.group.view import list_document
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership

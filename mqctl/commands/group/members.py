@@ -9,7 +9,7 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.groups import group_holders, memberships_by_broker
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.commands.group.gathered import gather_members
+from mqctl.commands.group.gather import gather_members
 from mqctl.commands.group.view import members_document
 from mqctl.model.gap import Part
 from mqctl.snapshot.live.asking import Scope
