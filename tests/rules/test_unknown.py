@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from mqctl.model.expectation import CheckState, Expectations
 from mqctl.model.finding import Reason
 from mqctl.model.origin import OriginKind
+from mqctl.model.release import NEWEST, release_of
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.unjudged import unproven_lines
 from mqctl.rules import RULES, diagnose
 from mqctl.rules.engine.expectations import hold
-from mqctl.rules.engine.rule import NEWEST
-from mqctl.rules.engine.unknown import changes_with_releases, release_of
+from mqctl.rules.engine.unknown import changes_with_releases
 from mqctl.text import values_of
 from tests.each import each
 from tests.rules.live_snapshots import BROKERS, LIVE
@@ -201,3 +201,13 @@ def test_a_check_of_a_broker_of_an_unknown_release_is_unknown(release: tuple[int
     results = hold(with_release(LIVE, desc(release), broker), Expectations())
     states = {(item.name, item.state) for item in results}
     assert states == ({(broker, CheckState.UNKNOWN)} if release > NEWEST else set())
+
+
+@given(numbers=st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True))
+@example(numbers=[0, 1])
+def test_a_check_names_each_process_of_a_broker_of_an_unknown_release(numbers: list[int]) -> None:
+    first = LIVE.brokers[0]
+    brokers = tuple(replace(first, broker_id=number, version=desc((5, 9, 0))) for number in numbers)
+    results = hold(replace(LIVE, brokers=brokers), Expectations())
+    subjects = [item.subject for item in results if item.check == "known"]
+    assert subjects == [f"broker {first.name}" + (f" ({number})" if number else "") for number in numbers]

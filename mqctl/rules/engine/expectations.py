@@ -17,6 +17,7 @@ from mqctl.model.expectation import (
 from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.names_alike import is_pattern
+from mqctl.model.release import NEWEST
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.expected_groups import hold_groups
@@ -33,7 +34,6 @@ from mqctl.rules.engine.expecting import (
     why_missed,
 )
 from mqctl.rules.engine.gone_brokers import GoneBroker, gone_brokers, registered_names
-from mqctl.rules.engine.rule import NEWEST
 from mqctl.rules.engine.unknown import of_broker
 from mqctl.rules.engine.why_words import reason
 from mqctl.text import sentence
@@ -94,7 +94,7 @@ def _unknown_brokers(snapshot: ClusterSnapshot) -> Iterator[CheckResult]:
     """Yields brokers of a release, or with an engine, that mqctl does not know: what they say may mean otherwise."""
     for broker in snapshot.brokers:
         if why := of_broker(broker, NEWEST):
-            yield unknown("known", Checked("broker", broker.name or ""), reason(why))
+            yield unknown("known", Checked("broker", broker.name or "", broker.broker_id or 0), reason(why))
 
 
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:

@@ -22,6 +22,7 @@ from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState, TagSample
+from mqctl.model.release import NEWEST, Release
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.thresholds import Settings
@@ -204,11 +205,6 @@ class ClusterCase:
 
         return stack_verdicts(self.snapshot, self.now_ms, self.settings)
 
-
-Release: TypeAlias = tuple[int, int, int]
-
-NEWEST: Release = (5, 5, 0)
-"""The newest release whose brokers rules were tried on."""
 
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
 ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]

@@ -8,24 +8,23 @@ anybody's guess: nothing is judged of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mqctl.model.finding import Reason, Subject, Why
 from mqctl.model.gap import Part
-from mqctl.model.numbers import decimal
+from mqctl.model.release import Release, release_of, release_text
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.rules.engine.rule import Release, Rule
+
+if TYPE_CHECKING:  # lists that judge nothing by rules say what is not known, too
+    from mqctl.rules.engine.rule import Rule
 
 _CHANGES_WITH_RELEASES = frozenset(
     {Part.RUNTIME, Part.CONFIG, Part.REPLICATION, Part.CONTROLLERS, Part.POP, Part.TRANSACTIONS, Part.ACCESS}
     | {Part.DELAY_TIMERS, Part.NEWEST, Part.PROBE, Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS}
 )
 _Known: TypeAlias = Mapping[str, set[str] | None]
-# As brokers name theirs (MQVersion.getVersionDesc, 4.9.8 and 5.5.0): V5_1_4, V4_0_0_SNAPSHOT, V3_1_8_1.
-_RELEASE = re.compile(r"V(\d{1,4})_(\d{1,4})_(\d{1,4})(?:_\w{1,32})?", re.ASCII)
 # BrokerRole, FlushDiskType and StoreType of 5.5.0. How a broker that names another keeps messages is not known.
 KNOWN_SETTINGS: Mapping[str, set[str]] = {
     "brokerRole": {"async_master", "sync_master", "slave"},
@@ -46,15 +45,6 @@ KNOWN_ATTRIBUTES: _Known = {**_TOPIC_ATTRIBUTES, **_GROUP_ATTRIBUTES}
 """Attributes of topics and groups with the values that are known of each; None where any is."""
 
 
-def release_of(version: str) -> Release | None:
-    """Returns the release that a broker names; None where no release of RocketMQ is named so."""
-    matched = _RELEASE.fullmatch(version)
-    if matched is None:
-        return None
-    major, minor, patch = (decimal(part) for part in matched.groups())
-    return None if major is None or minor is None or patch is None else (major, minor, patch)
-
-
 def changes_with_releases(rule: Rule) -> bool:
     """Tells whether a rule looks at anything that another release, or another engine, may mean otherwise."""
     return not _CHANGES_WITH_RELEASES.isdisjoint(rule.needs)
@@ -63,13 +53,13 @@ def changes_with_releases(rule: Rule) -> bool:
 def of_broker(broker: BrokerSnapshot, proven_to: Release) -> Why | None:
     """Returns why a rule that was tried up to a release, and looks at what changes with releases, does not judge a
     broker; None where its release and its engine are known. Files name no release."""
-    newest = ".".join(map(str, proven_to))
+    newest = release_text(proven_to)
     if broker.version is not None:
         release = release_of(broker.version)
         if release is None:
             return Why(Reason.ODD_RELEASE, {"release": broker.version, "newest": newest})
         if release > proven_to:
-            return Why(Reason.NEWER_RELEASE, {"release": ".".join(map(str, release)), "newest": newest})
+            return Why(Reason.NEWER_RELEASE, {"release": release_text(release), "newest": newest})
     for name, known in KNOWN_SETTINGS.items():
         value = broker.config.get(name)
         if value is not None and value.lower() not in known:

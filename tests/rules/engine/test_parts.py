@@ -19,6 +19,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.past import Hours, RecordedPast, RecordingGap, RecordingGapKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
+from mqctl.model.release import Release, release_of
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.spans import DAY_MS, HOUR_MS
 from mqctl.model.thresholds import Settings
@@ -38,9 +39,9 @@ from mqctl.rules.engine.past_view import (
     too_short,
 )
 from mqctl.rules.engine.playbooks import PLAYBOOKS, arguments
-from mqctl.rules.engine.rule import Case, ClusterCase, Release
+from mqctl.rules.engine.rule import Case, ClusterCase
 from mqctl.rules.engine.tag_skipping import Skipped, skipped_by_tags
-from mqctl.rules.engine.unknown import of_broker, release_of
+from mqctl.rules.engine.unknown import of_broker
 from tests.each import each
 from tests.lag.cases import flow
 from tests.rules.live_faults import after, standing_at
