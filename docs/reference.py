@@ -33,6 +33,7 @@ _CAUSE_MEANINGS = {
     Cause.LEFT_OUT: "it was not looked at: a limit, a quick look, a snapshot saved without it",
     Cause.UNREGISTERED: "a broker that belongs to the cluster, or was there within a day, is not registered: "
     "there is nobody to ask",
+    Cause.UNPROVEN: "a release, or an engine, that mqctl does not know answered: it may mean something else there",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.errors import ExitCode
-from mqctl.model.gap import Gap, exit_code_of, remedies_of
+from mqctl.model.gap import Cause, Gap, exit_code_of, remedies_of
 from mqctl.model.remark import on_one_line
 from mqctl.render.document import Document
 from mqctl.text import composed, joined, sentence
@@ -71,6 +71,10 @@ def _line(broker: str | None, reason: str, gaps: Sequence[Gap]) -> str:
     if len(subjects) > _SUBJECTS_NAMED:
         named += sentence("cli-more", " and {names:,} more", names=len(subjects) - _SUBJECTS_NAMED)
     where = " ".join(text for text in (on_one_line(broker) if broker else "", named) if text)
+    if gaps[0].cause is Cause.UNPROVEN:
+        return sentence(
+            "cli-not-checked", "{parts} ({where}) not checked: {reason}", parts=parts, where=where, reason=reason
+        )
     return (
         sentence("cli-not-read-parts", "{parts} ({where}) not read: {reason}", parts=parts, where=where, reason=reason)
         if where

@@ -76,6 +76,7 @@ class Cause(StrEnum):
         UNREADABLE: the operating system does not hand it out, or its format is not read offline.
         LEFT_OUT: whoever looked did not look at it: a limit, a quick look, a snapshot saved without it.
         UNREGISTERED: a broker that belongs there is not registered: nobody knows whom to ask.
+        UNPROVEN: answered by a release, or an engine, that is not known: it may mean something else there.
     """
 
     SILENT = "silent"
@@ -88,6 +89,7 @@ class Cause(StrEnum):
     UNREADABLE = "unreadable"
     LEFT_OUT = "left-out"
     UNREGISTERED = "unregistered"
+    UNPROVEN = "unproven"
 
 
 # The error that each cause stands for, the narrower kind first: what an error is decides its cause, and what a gap's
@@ -103,6 +105,7 @@ _ERRORS: dict[Cause, type[MqctlError]] = {
     Cause.DAMAGED: BadInputError,
     Cause.LEFT_OUT: UnreachableError,
     Cause.UNREGISTERED: UnreachableError,
+    Cause.UNPROVEN: UnsupportedError,
 }
 _SAID_NO = frozenset({Cause.DENIED, Cause.REFUSED, Cause.UNSUPPORTED})
 _WITH_REMEDY = frozenset({Cause.DENIED, Cause.NOT_ASKED})
@@ -285,7 +288,7 @@ def exit_code_of(gaps: Iterable[Gap]) -> ExitCode:
 
 def _exit_code(cause: Cause) -> ExitCode:
     # 65 says that nothing at all could be answered, 69 that somebody was asked and did not answer.
-    special = {Cause.DAMAGED: ExitCode.IO, Cause.UNREGISTERED: ExitCode.UNKNOWN}
+    special = {Cause.DAMAGED: ExitCode.IO, Cause.UNREGISTERED: ExitCode.UNKNOWN, Cause.UNPROVEN: ExitCode.UNKNOWN}
     return special.get(cause, _ERRORS[cause].exit_code)
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from mqctl.errors import RefusedError, UsageError
 from mqctl.model.numbers import decimal
+from mqctl.model.release import NEWEST, Release
 from mqctl.model.remark import quoted
 from mqctl.protocol.codes import V4_9_8, Language, RequestCode
 from mqctl.protocol.declared import Declared, Field, field
@@ -160,6 +161,11 @@ class Request(ExtHeader):
             (`message`, `messages`, `properties`); empty when there is none.
         oneway: Java never waits for an answer.
         since: first release with the code.
+        steady: clients of every release live by it, so that none may change what it means.
+
+    Attributes:
+        proven_to: the newest release whose answers were tried; None for a steady one. `Links.unproven` names those of
+            later ones.
     """
 
     code: ClassVar[RequestCode]
@@ -168,6 +174,7 @@ class Request(ExtHeader):
     reply_body: ClassVar[str] = ""
     oneway: ClassVar[bool] = False
     since: ClassVar[str] = "4.0"
+    proven_to: ClassVar[Release | None] = NEWEST
 
     bname: str | None = field(default=None, since="4.9.5")
 
@@ -180,6 +187,7 @@ class Request(ExtHeader):
         reply_body: str | None = None,
         oneway: bool | None = None,
         since: str | None = None,
+        steady: bool = False,
         short: bool = False,
         fast: bool = False,
         **rest: Any,
@@ -189,6 +197,8 @@ class Request(ExtHeader):
         for name, value in given.items():
             if value is not None:
                 setattr(cls, name, value)
+        if steady:
+            cls.proven_to = None
         cls._short = short
         cls._fast = fast
         if code is not None:
@@ -247,3 +257,8 @@ class Request(ExtHeader):
 
 _REQUESTS: dict[int, type[Request]] = {}
 """Every declared request by code; complete once `mqctl.protocol.requests` is imported."""
+
+
+def proven_to(code: int) -> Release | None:
+    """Returns the newest release on which a declared request was tried; None where it holds on all of them."""
+    return _REQUESTS[code].proven_to

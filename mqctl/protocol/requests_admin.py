@@ -30,7 +30,7 @@ class DeleteTopic(Request, code=Code.DELETE_TOPIC_IN_BROKER):
     topic: str
 
 
-class GetAllTopicConfig(Request, code=Code.GET_ALL_TOPIC_CONFIG, reply_body="TopicConfigTable"):
+class GetAllTopicConfig(Request, code=Code.GET_ALL_TOPIC_CONFIG, steady=True, reply_body="TopicConfigTable"):
     """Dump the topic table."""
 
     topic_seq: Int32 | None = field(default=None, since="5.3.0")
@@ -45,7 +45,7 @@ class UpdateAndCreateSubscriptionGroup(
 
 
 class GetAllSubscriptionGroupConfig(
-    Request, code=Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, reply_body="SubscriptionGroupTable"
+    Request, code=Code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, steady=True, reply_body="SubscriptionGroupTable"
 ):
     """Dump the group table."""
 
@@ -131,13 +131,13 @@ class UpdateGlobalWhiteAddrsConfig(Request, code=Code.UPDATE_GLOBAL_WHITE_ADDRS_
 # Observation
 
 
-class GetTopicStatsInfo(Request, code=Code.GET_TOPIC_STATS_INFO, reply_body="TopicStatsTable"):
+class GetTopicStatsInfo(Request, code=Code.GET_TOPIC_STATS_INFO, steady=True, reply_body="TopicStatsTable"):
     """Ask for minimum, maximum and last time of each queue."""
 
     topic: str
 
 
-class GetConsumeStats(Request, code=Code.GET_CONSUME_STATS, reply_body="ConsumeStats"):
+class GetConsumeStats(Request, code=Code.GET_CONSUME_STATS, steady=True, reply_body="ConsumeStats"):
     """Ask how far a group is, on one topic or all."""
 
     consumer_group: str
@@ -151,13 +151,17 @@ class GetConsumeStatsInBroker(Request, code=Code.GET_BROKER_CONSUME_STATS, reply
     is_order: bool
 
 
-class GetConsumerConnectionList(Request, code=Code.GET_CONSUMER_CONNECTION_LIST, reply_body="ConsumerConnection"):
+class GetConsumerConnectionList(
+    Request, code=Code.GET_CONSUMER_CONNECTION_LIST, steady=True, reply_body="ConsumerConnection"
+):
     """List connections and subscriptions of a group."""
 
     consumer_group: str
 
 
-class GetProducerConnectionList(Request, code=Code.GET_PRODUCER_CONNECTION_LIST, reply_body="ProducerConnection"):
+class GetProducerConnectionList(
+    Request, code=Code.GET_PRODUCER_CONNECTION_LIST, steady=True, reply_body="ProducerConnection"
+):
     """List connections of a producer group."""
 
     producer_group: str
@@ -167,7 +171,7 @@ class GetAllProducerInfo(Request, code=Code.GET_ALL_PRODUCER_INFO, reply_body="P
     """List all producer groups with their clients."""
 
 
-class QueryTopicConsumeByWho(Request, code=Code.QUERY_TOPIC_CONSUME_BY_WHO, reply_body="GroupList"):
+class QueryTopicConsumeByWho(Request, code=Code.QUERY_TOPIC_CONSUME_BY_WHO, steady=True, reply_body="GroupList"):
     """List the groups of a topic; 5.x also names the topic itself."""
 
     topic: str
@@ -201,7 +205,7 @@ class QueryConsumeQueue(Request, code=Code.QUERY_CONSUME_QUEUE, reply_body="Cons
     consumer_group: str | None = None
 
 
-class GetAllConsumerOffset(Request, code=Code.GET_ALL_CONSUMER_OFFSET, reply_body="ConsumerOffsetTable"):
+class GetAllConsumerOffset(Request, code=Code.GET_ALL_CONSUMER_OFFSET, steady=True, reply_body="ConsumerOffsetTable"):
     """Dump the offset table."""
 
 
@@ -216,7 +220,7 @@ class QueryMessageReply(ExtHeader):
     index_last_update_phyoffset: Int64
 
 
-class QueryMessage(Request, code=Code.QUERY_MESSAGE, reply=QueryMessageReply, reply_body="messages"):
+class QueryMessage(Request, code=Code.QUERY_MESSAGE, steady=True, reply=QueryMessageReply, reply_body="messages"):
     """Find messages by key, or by unique key when the flag says so; hash collisions come along."""
 
     topic: str
@@ -227,7 +231,7 @@ class QueryMessage(Request, code=Code.QUERY_MESSAGE, reply=QueryMessageReply, re
     unique_key_query: bool | None = field("_UNIQUE_KEY_QUERY", default=None)
 
 
-class ViewMessage(Request, code=Code.VIEW_MESSAGE_BY_ID, reply_body="message"):
+class ViewMessage(Request, code=Code.VIEW_MESSAGE_BY_ID, steady=True, reply_body="message"):
     """Read the message at a commit log offset; compare what comes back."""
 
     offset: Int64

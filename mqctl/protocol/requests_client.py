@@ -6,6 +6,11 @@ from mqctl.protocol.codes import RequestCode as Code
 from mqctl.protocol.declared import field
 from mqctl.protocol.header import ExtHeader, Int32, Int64, Request
 
+
+class ClientRequest(Request, steady=True):
+    """What producers and consumers of every release send, and what brokers send to them."""
+
+
 # Producer
 
 
@@ -22,7 +27,7 @@ class SendMessageReply(ExtHeader):
     trace_on: bool | None = field("TRACE_ON", default=None)
 
 
-class SendMessage(Request, code=Code.SEND_MESSAGE, reply=SendMessageReply, body="payload"):
+class SendMessage(ClientRequest, code=Code.SEND_MESSAGE, reply=SendMessageReply, body="payload"):
     """Store one message; long field names."""
 
     producer_group: str = field(short="a")
@@ -57,7 +62,7 @@ class SendReplyMessageV2(SendMessage, code=Code.SEND_REPLY_MESSAGE_V2, since="4.
     """Answer a request message; one-letter field names."""
 
 
-class EndTransaction(Request, code=Code.END_TRANSACTION, oneway=True):
+class EndTransaction(ClientRequest, code=Code.END_TRANSACTION, oneway=True):
     """Commit (8) or roll back (12) a half message; 0 leaves it pending. The remark is the local exception's text."""
 
     producer_group: str
@@ -95,11 +100,11 @@ class HeartbeatReply(ExtHeader):
     subscription_changed: bool | None = field("IS_SUB_CHANGE", default=None, since="5.1.0")
 
 
-class Heartbeat(Request, code=Code.HEART_BEAT, reply=HeartbeatReply, body="HeartbeatData"):
+class Heartbeat(ClientRequest, code=Code.HEART_BEAT, reply=HeartbeatReply, body="HeartbeatData"):
     """Register a client with its groups and subscriptions."""
 
 
-class UnregisterClient(Request, code=Code.UNREGISTER_CLIENT):
+class UnregisterClient(ClientRequest, code=Code.UNREGISTER_CLIENT):
     """Leave a producer group, a consumer group, or both."""
 
     client_id: str = field("clientID")
@@ -123,7 +128,7 @@ class PullMessageReply(ExtHeader):
     forbidden_type: Int32 | None = field(default=None, since="5.0.0")
 
 
-class PullMessage(Request, code=Code.PULL_MESSAGE, reply=PullMessageReply, reply_body="messages", fast=True):
+class PullMessage(ClientRequest, code=Code.PULL_MESSAGE, reply=PullMessageReply, reply_body="messages", fast=True):
     """Fetch messages of one queue; bits of `sys_flag`: 1 commit, 2 suspend, 4 subscription, 8 class filter, 16 lite."""
 
     consumer_group: str
@@ -152,7 +157,7 @@ class OffsetReply(ExtHeader):
     offset: Int64
 
 
-class QueryConsumerOffset(Request, code=Code.QUERY_CONSUMER_OFFSET, reply=OffsetReply):
+class QueryConsumerOffset(ClientRequest, code=Code.QUERY_CONSUMER_OFFSET, reply=OffsetReply):
     """Read the committed offset of a group."""
 
     consumer_group: str
@@ -161,7 +166,7 @@ class QueryConsumerOffset(Request, code=Code.QUERY_CONSUMER_OFFSET, reply=Offset
     set_zero_if_not_found: bool | None = field(default=None, since="5.0.0")
 
 
-class UpdateConsumerOffset(Request, code=Code.UPDATE_CONSUMER_OFFSET, oneway=True):
+class UpdateConsumerOffset(ClientRequest, code=Code.UPDATE_CONSUMER_OFFSET, oneway=True):
     """Commit an offset, forward or backward."""
 
     consumer_group: str
@@ -170,13 +175,13 @@ class UpdateConsumerOffset(Request, code=Code.UPDATE_CONSUMER_OFFSET, oneway=Tru
     commit_offset: Int64
 
 
-class GetConsumerListByGroup(Request, code=Code.GET_CONSUMER_LIST_BY_GROUP, reply_body="ConsumerIds"):
+class GetConsumerListByGroup(ClientRequest, code=Code.GET_CONSUMER_LIST_BY_GROUP, reply_body="ConsumerIds"):
     """List the client ids of a group."""
 
     consumer_group: str
 
 
-class ConsumerSendMsgBack(Request, code=Code.CONSUMER_SEND_MSG_BACK):
+class ConsumerSendMsgBack(ClientRequest, code=Code.CONSUMER_SEND_MSG_BACK):
     """Have a message delivered later, or moved to the dead-letter topic (`delay_level` below 0)."""
 
     offset: Int64
@@ -188,11 +193,11 @@ class ConsumerSendMsgBack(Request, code=Code.CONSUMER_SEND_MSG_BACK):
     max_reconsume_times: Int32 | None = None
 
 
-class LockBatchMq(Request, code=Code.LOCK_BATCH_MQ, body="LockRequest", reply_body="LockedQueues"):
+class LockBatchMq(ClientRequest, code=Code.LOCK_BATCH_MQ, body="LockRequest", reply_body="LockedQueues"):
     """Lock queues for orderly consumption."""
 
 
-class UnlockBatchMq(Request, code=Code.UNLOCK_BATCH_MQ, body="LockRequest"):
+class UnlockBatchMq(ClientRequest, code=Code.UNLOCK_BATCH_MQ, body="LockRequest"):
     """Release locks."""
 
 
@@ -200,7 +205,7 @@ class CheckClientConfig(Request, code=Code.CHECK_CLIENT_CONFIG, body="ClientConf
     """Ask whether a filter expression compiles."""
 
 
-class SearchOffset(Request, code=Code.SEARCH_OFFSET_BY_TIMESTAMP, reply=OffsetReply):
+class SearchOffset(ClientRequest, code=Code.SEARCH_OFFSET_BY_TIMESTAMP, reply=OffsetReply):
     """Find the queue offset for a store time (epoch milliseconds)."""
 
     topic: str
@@ -209,7 +214,7 @@ class SearchOffset(Request, code=Code.SEARCH_OFFSET_BY_TIMESTAMP, reply=OffsetRe
     boundary_type: str | None = field(default=None, since="5.0.0")
 
 
-class GetMaxOffset(Request, code=Code.GET_MAX_OFFSET, reply=OffsetReply):
+class GetMaxOffset(ClientRequest, code=Code.GET_MAX_OFFSET, reply=OffsetReply):
     """Ask for the end of a queue: its last offset plus one."""
 
     topic: str
@@ -217,7 +222,7 @@ class GetMaxOffset(Request, code=Code.GET_MAX_OFFSET, reply=OffsetReply):
     committed: bool | None = field(default=None, since="5.0.0")
 
 
-class GetMinOffset(Request, code=Code.GET_MIN_OFFSET, reply=OffsetReply):
+class GetMinOffset(ClientRequest, code=Code.GET_MIN_OFFSET, reply=OffsetReply):
     """Ask for the start of a queue."""
 
     topic: str
@@ -230,7 +235,7 @@ class StoretimeReply(ExtHeader):
     timestamp: Int64
 
 
-class GetEarliestMsgStoretime(Request, code=Code.GET_EARLIEST_MSG_STORETIME, reply=StoretimeReply):
+class GetEarliestMsgStoretime(ClientRequest, code=Code.GET_EARLIEST_MSG_STORETIME, reply=StoretimeReply):
     """Ask for the store time of a queue's first message."""
 
     topic: str
@@ -240,7 +245,7 @@ class GetEarliestMsgStoretime(Request, code=Code.GET_EARLIEST_MSG_STORETIME, rep
 # Callbacks: broker to client
 
 
-class CheckTransactionState(Request, code=Code.CHECK_TRANSACTION_STATE, body="message", oneway=True):
+class CheckTransactionState(ClientRequest, code=Code.CHECK_TRANSACTION_STATE, body="message", oneway=True):
     """Ask a producer for the state of a half message."""
 
     tran_state_table_offset: Int64
@@ -251,13 +256,13 @@ class CheckTransactionState(Request, code=Code.CHECK_TRANSACTION_STATE, body="me
     topic: str | None = field(default=None, since="5.0.0")
 
 
-class NotifyConsumerIdsChanged(Request, code=Code.NOTIFY_CONSUMER_IDS_CHANGED, oneway=True):
+class NotifyConsumerIdsChanged(ClientRequest, code=Code.NOTIFY_CONSUMER_IDS_CHANGED, oneway=True):
     """Have a client rebalance."""
 
     consumer_group: str
 
 
-class ResetOffset(Request, code=Code.RESET_CONSUMER_CLIENT_OFFSET, body="QueueOffsets", oneway=True):
+class ResetOffset(ClientRequest, code=Code.RESET_CONSUMER_CLIENT_OFFSET, body="QueueOffsets", oneway=True):
     """Have a push consumer take other offsets; clients in C++ get the list form of the body."""
 
     topic: str
@@ -268,7 +273,7 @@ class ResetOffset(Request, code=Code.RESET_CONSUMER_CLIENT_OFFSET, body="QueueOf
     offset: Int64 | None = field(default=None, since="5.0.0")
 
 
-class GetConsumerStatus(Request, code=Code.GET_CONSUMER_STATUS_FROM_CLIENT, reply_body="ConsumerStatus"):
+class GetConsumerStatus(ClientRequest, code=Code.GET_CONSUMER_STATUS_FROM_CLIENT, reply_body="ConsumerStatus"):
     """Ask a client for the offsets in its memory."""
 
     topic: str
@@ -276,7 +281,7 @@ class GetConsumerStatus(Request, code=Code.GET_CONSUMER_STATUS_FROM_CLIENT, repl
     client_addr: str | None = None
 
 
-class GetConsumerRunningInfo(Request, code=Code.GET_CONSUMER_RUNNING_INFO, reply_body="ConsumerRunningInfo"):
+class GetConsumerRunningInfo(ClientRequest, code=Code.GET_CONSUMER_RUNNING_INFO, reply_body="ConsumerRunningInfo"):
     """Ask a client, through its broker, what it is doing."""
 
     consumer_group: str
@@ -298,7 +303,7 @@ class ConsumeMessageDirectly(
     group_sys_flag: Int32 | None = field(default=None, since="5.0.0")
 
 
-class ReplyMessage(Request, code=Code.PUSH_REPLY_MESSAGE_TO_CLIENT, body="payload", since="4.6"):
+class ReplyMessage(ClientRequest, code=Code.PUSH_REPLY_MESSAGE_TO_CLIENT, body="payload", since="4.6"):
     """Deliver the answer of a request message."""
 
     producer_group: str

@@ -7,7 +7,7 @@ from mqctl.protocol.declared import field
 from mqctl.protocol.header import ExtHeader, Int32, Int64, Request
 
 
-class GetRouteInfo(Request, code=Code.GET_ROUTEINFO_BY_TOPIC, reply_body="TopicRouteData"):
+class GetRouteInfo(Request, code=Code.GET_ROUTEINFO_BY_TOPIC, steady=True, reply_body="TopicRouteData"):
     """Ask where a topic lives. Standard JSON comes back from version 401 on, or when asked for."""
 
     topic: str
@@ -102,7 +102,7 @@ class GetKVListByNamespace(Request, code=Code.GET_KVLIST_BY_NAMESPACE, reply_bod
     namespace: str
 
 
-class GetBrokerClusterInfo(Request, code=Code.GET_BROKER_CLUSTER_INFO, reply_body="ClusterInfo"):
+class GetBrokerClusterInfo(Request, code=Code.GET_BROKER_CLUSTER_INFO, steady=True, reply_body="ClusterInfo"):
     """Ask for all clusters and broker addresses; always in the form with bare keys."""
 
 
@@ -130,7 +130,7 @@ class AddWritePermOfBroker(Request, code=Code.ADD_WRITE_PERM_OF_BROKER, reply=Ad
     broker_name: str
 
 
-class GetAllTopicList(Request, code=Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, reply_body="TopicList"):
+class GetAllTopicList(Request, code=Code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, steady=True, reply_body="TopicList"):
     """List all topics."""
 
 

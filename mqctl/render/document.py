@@ -50,6 +50,7 @@ class Document:
         blocks: what people see, in order.
         csv_columns: the columns of the CSV form; those of the first table when not given.
         gaps: what could not be asked for it: what is not there may be unknown. JSON calls them `unavailable`.
+        cautions: what a plan cannot promise, one sentence each.
     """
 
     schema: str
@@ -58,7 +59,12 @@ class Document:
     blocks: Sequence[Table | Paragraphs] = ()
     csv_columns: Sequence[Column] = field(default=())
     gaps: Sequence[Gap] = ()
+    cautions: Sequence[str] = ()
 
     def with_gaps(self, gaps: Iterable[Gap]) -> Document:
         """Returns the document of an answer that could be given in part only."""
         return replace(self, gaps=tuple(gaps))
+
+    def with_cautions(self, cautions: Iterable[str]) -> Document:
+        """Returns the document of a plan that cannot promise everything."""
+        return replace(self, cautions=tuple(cautions))

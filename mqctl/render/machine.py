@@ -10,6 +10,7 @@ import msgspec
 
 from mqctl.errors import UsageError
 from mqctl.render.document import Document, Table
+from mqctl.render.said import said
 from mqctl.text import encoded, sentence
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def _plain(document: Document) -> dict[str, Any]:
     plain = {"schema": document.schema, **msgspec.to_builtins(document.value, enc_hook=encoded)}
     if document.gaps:
         plain.setdefault("unavailable", msgspec.to_builtins(document.gaps, enc_hook=encoded))
+    if document.cautions:
+        plain["cautions"] = msgspec.to_builtins(said(document.cautions), enc_hook=encoded)
     return plain
 
 

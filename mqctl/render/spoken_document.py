@@ -31,7 +31,7 @@ def spoken_document(document: Document, lang: Lang | None) -> Document:
     if lang is not Lang.ZH:
         return document
     blocks = [spoken_block(block, lang) for block in shown_blocks(document)]
-    return replace(document, blocks=blocks, gaps=())  # the blocks say already what was not read
+    return replace(document, blocks=blocks, gaps=(), cautions=())  # the blocks say them already
 
 
 def spoken_block(block: Table | Paragraphs, lang: Lang | None) -> Table | Paragraphs:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from mqctl import __version__
 from mqctl.model.forms import FORMS
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.release import NEWEST, Release, release_text
+from mqctl.protocol.requests import REQUESTS
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.rules import RULES
 from mqctl.rules.engine.unknown import KNOWN_ATTRIBUTES, KNOWN_SETTINGS, changes_with_releases
 from mqctl.store.rocksdb import KNOWN_FAMILIES
-from mqctl.text import joined, sentence
+from mqctl.text import Text, joined, sentence
 
 _COLUMNS = (
     Column("what", "what", CellKind.SENTENCE),
@@ -34,7 +36,10 @@ class SupportedRow:
     @property
     def listed(self) -> str:
         """The values in one cell."""
-        return joined(", ", self.known) if self.known else sentence("supported-any", "any")
+        if not self.known:
+            return sentence("supported-any", "any")
+        is_said = any(isinstance(each, Text) for each in self.known)
+        return joined(", ", self.known) if is_said else ", ".join(self.known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +52,7 @@ class Supported:
 
 def supported_document() -> Document:
     """Returns the table of what is known."""
-    rows = [*_releases(), *_values(), *_files()]
+    rows = [*_releases(), *_wire(), *_values(), *_files()]
     return Document(
         schema="version.supported/1",
         value=Supported(version=__version__, supported=rows),
@@ -65,13 +70,39 @@ def _releases() -> list[SupportedRow]:
     return [
         SupportedRow(
             what=sentence("supported-releases", "release of a broker"),
-            known=[sentence("supported-up-to", "up to {newest}", newest=".".join(map(str, newest)))],
+            known=[sentence("supported-up-to", "up to {newest}", newest=release_text(newest))],
             otherwise=sentence(
                 "supported-not-proven", "not checked there: {count} of {rules:rule}", count=count, rules=len(RULES)
             ),
         )
         for newest, count in sorted(by_newest.items())
     ]
+
+
+def _wire() -> list[SupportedRow]:
+    by_newest: dict[Release, int] = {}
+    for request in REQUESTS.values():
+        if request.proven_to is not None:
+            by_newest[request.proven_to] = by_newest.get(request.proven_to, 0) + 1
+    answers = [
+        SupportedRow(
+            what=sentence("supported-answers", "release of who answers"),
+            known=[sentence("supported-up-to", "up to {newest}", newest=release_text(newest))],
+            otherwise=sentence(
+                "supported-answers-named",
+                "named, where one of {count} of {requests:request} was asked; what is judged by it is not checked",
+                count=count,
+                requests=len(REQUESTS),
+            ),
+        )
+        for newest, count in sorted(by_newest.items())
+    ]
+    plans = SupportedRow(
+        what=sentence("supported-plans", "release that a plan changes"),
+        known=[sentence("supported-up-to", "up to {newest}", newest=release_text(NEWEST))],
+        otherwise=sentence("supported-plans-caution", "a caution in the plan, which can be carried out"),
+    )
+    return [*answers, plans]
 
 
 def _values() -> list[SupportedRow]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mqctl import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import Grid, Segment, paragraph, table_lines, width, wrapped
-from mqctl.text import composed, printable, sentence
+from mqctl.text import Sentence, composed, printable, sentence
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -30,6 +30,14 @@ _WRITERS: dict[CellKind, Callable[..., str]] = {
 _GAPS_NAMED = 3
 _OUT_OF_LINE = 64
 """A longer name has its column to itself in no pipe."""
+_NOT_READ = (
+    Sentence("shared-incomplete-not-read", "incomplete, not read: {parts}"),
+    Sentence("shared-incomplete-not-read-more", "incomplete, not read: {parts} and {more_count:,} more"),
+)
+_NOT_CHECKED = (
+    Sentence("shared-not-checked", "not checked: {parts}"),
+    Sentence("shared-not-checked-more", "not checked: {parts} and {more_count:,} more"),
+)
 _UNKNOWN = sentence("unknown-not-everything-could", "unknown: not everything could be asked")
 _RIGHT = frozenset(
     {
@@ -63,23 +71,28 @@ def cell(column: Column, row: object) -> str:
 
 
 def shown_blocks(document: Document) -> Sequence[Table | Paragraphs]:
-    """Returns what people see: of an answer that lacks something, first that it does; then no table is called empty."""
+    """Returns what people see: of an answer that lacks something, first that it does; then no table is called empty.
+    Before a plan stands what it cannot promise."""
+    lead = [sentence("common-caution", "caution: {line}", line=caution) for caution in document.cautions]
+    blocks = [Paragraphs(lead, severity="warning"), *document.blocks] if lead else document.blocks
     if not document.gaps:
-        return document.blocks
-    names = list(dict.fromkeys(map(_part_in_words, document.gaps)))
-    lines = [
-        sentence("shared-incomplete-not-read", "incomplete, not read: {parts}", parts=names)
-        if len(names) <= _GAPS_NAMED
-        else sentence(
-            "shared-incomplete-not-read-more",
-            "incomplete, not read: {parts} and {more_count:,} more",
-            parts=names[:_GAPS_NAMED],
-            more_count=len(names) - _GAPS_NAMED,
-        )
-    ]
-    lead = Paragraphs(lines, severity="warning")
-    shown = [replace(item, empty=_UNKNOWN) if isinstance(item, Table) else item for item in document.blocks]
-    return [lead, *shown]
+        return blocks
+    from mqctl.model.gap import Cause
+
+    unproven = [gap for gap in document.gaps if gap.cause is Cause.UNPROVEN]
+    unread = [gap for gap in document.gaps if gap.cause is not Cause.UNPROVEN]
+    lines = [_lead(unread, _NOT_READ)] if unread else []
+    lines += [_lead(unproven, _NOT_CHECKED)] if unproven else []
+    shown = [replace(item, empty=_UNKNOWN) if isinstance(item, Table) else item for item in blocks]
+    return [Paragraphs(lines, severity="warning"), *shown]
+
+
+def _lead(gaps: Sequence[Gap], sentences: tuple[Sentence, Sentence]) -> str:
+    """Returns the line that names parts, or of many the first."""
+    names = list(dict.fromkeys(map(_part_in_words, gaps)))
+    more = len(names) - _GAPS_NAMED
+    few, many = sentences
+    return many(parts=names[:_GAPS_NAMED], more_count=more) if more > 0 else few(parts=names)
 
 
 def _part_in_words(gap: Gap) -> str:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mqctl.cli.connection.credentials import credentials_of, tls_of
+from mqctl.cli.emit import note
 from mqctl.cli.places import config_dir, state_dir
 from mqctl.errors import ConfigurationError, UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.release import NEWEST, release_text
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from mqctl.client.instance import ClientSettings
     from mqctl.client.remoting.deadline import Deadline
     from mqctl.client.remoting.link import LinkSettings
+    from mqctl.client.remoting.links import Unproven
     from mqctl.client.remoting.tls import TlsSettings
     from mqctl.protocol.acl import Credentials
 
@@ -82,7 +85,13 @@ class ClusterTarget:
         from mqctl.cli.connection.seen_brokers import tell_missing
         from mqctl.client.admin.cluster import Cluster
 
-        return Cluster(self.namesrv, self.links(), proxies=self.proxies, on_brokers=partial(tell_missing, target=self))
+        return Cluster(
+            self.namesrv,
+            self.links(),
+            proxies=self.proxies,
+            on_brokers=partial(tell_missing, target=self),
+            on_unproven=_tell_unproven,
+        )
 
     def links(self) -> LinkSettings:
         """Returns how connections are made: signed and secured as told."""
@@ -108,6 +117,21 @@ class ClusterTarget:
         from mqctl.client.remoting.deadline import Deadline
 
         return Deadline(self.timeout_ms, spare_ms=self.timeout_ms // 32)
+
+
+def _tell_unproven(peers: list[Unproven]) -> None:
+    for peer in peers:
+        note(
+            sentence(
+                "cli-unproven-answers",
+                "release {release} of {address} is newer than those that mqctl knows (to {newest}): its answers to "
+                "{requests} may mean something else there",
+                release=peer.release,
+                address=peer.address,
+                newest=release_text(NEWEST),
+                requests=peer.requests,
+            )
+        )
 
 
 def cluster_target(

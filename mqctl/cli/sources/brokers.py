@@ -6,16 +6,17 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.names import retry_topic
 from mqctl.model.names_alike import is_pattern, meant
+from mqctl.model.release import NEWEST
 from mqctl.text import sentence
 
 if TYPE_CHECKING:  # commands that read a store need the gaps only
     from mqctl.cli.connection.target import ClusterTarget
     from mqctl.client.admin.cluster import Cluster
     from mqctl.model.queue import MessageQueue
-    from mqctl.model.snapshot import ClusterSnapshot
+    from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
     from mqctl.snapshot.live.asking import Asking
     from mqctl.snapshot.live.brokers import LiveBroker
 
@@ -78,6 +79,23 @@ def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Gap]:
     """Returns what a snapshot lacks of some parts, each with the name of its broker."""
     of_brokers = (gap.at(item.name) for item in state.brokers for gap in item.unavailable if gap.part in parts)
     return [*(gap for gap in state.unavailable if gap.part in parts), *of_brokers]
+
+
+def unproven_gaps(brokers: Iterable[BrokerSnapshot], part: Part) -> list[Gap]:
+    """Returns a part that brokers told, of a release or with an engine that is not known: it may mean something else.
+
+    Args:
+        part: what an answer rests on that changes with releases.
+    """
+    from mqctl.rules.engine.unknown import of_broker
+    from mqctl.rules.engine.why_words import reason
+
+    odd = ((broker, of_broker(broker, NEWEST)) for broker in brokers)
+    return [
+        Gap(part=part, cause=Cause.UNPROVEN, reason=reason(why), broker=broker.name)
+        for broker, why in odd
+        if why is not None
+    ]
 
 
 def unregistered_gaps(state: ClusterSnapshot, part: Part) -> list[Gap]:

@@ -5,13 +5,14 @@ Brokers of a snapshot come complete, so a command that asks them piece by piece 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from mqctl.cli.connection.target import ClusterTarget, cluster_target
-from mqctl.cli.sources.brokers import asking_of, open_brokers
+from mqctl.cli.sources.brokers import asking_of, open_brokers, unproven_gaps
 from mqctl.client.admin.cluster import BrokerAddress, none_registered
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
@@ -19,7 +20,7 @@ from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
 from mqctl.model.route import BrokerEndpoint, NameServerView, SeenBroker
 from mqctl.snapshot.live.asking import Asking, Scope
-from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
+from mqctl.snapshot.live.brokers import LiveBroker, list_brokers, release_heard
 from mqctl.text import sentence
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
@@ -88,6 +89,16 @@ class LiveOrSaved:
                 remedy=remedy,
             )
         return [item for item in saved if not wanted or {item.name, item.address.address} & wanted]
+
+    def unproven(self, brokers: Collection[LiveBroker], part: Part) -> list[Gap]:
+        """Returns a part that brokers told, of a release or with an engine that is not known."""
+        shown = [
+            item.snapshot()
+            if self.asking is None
+            else replace(item.snapshot(), version=release_heard(self.asking, item))
+            for item in brokers
+        ]
+        return unproven_gaps(shown, part)
 
     def brokers_at(self, addresses: tuple[BrokerAddress, ...], parts: Set[Part]) -> list[LiveBroker]:
         """Returns the broker processes at addresses that the name servers told."""

@@ -12,10 +12,11 @@ from mqctl.client.remoting.answers import not_asked
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, AddressedQuestion, Outcome, fan_out
 from mqctl.client.remoting.link import LinkSettings
-from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.links import Links, Unproven
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.release import Release
 from mqctl.model.route import SeenBroker
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRouteData
 from mqctl.text import sentence
@@ -77,11 +78,14 @@ class Cluster:
         in_flight: limit of requests in flight at each address.
         call_timeout_ms: limit of one request.
         proxies: addresses of the remoting ports of proxies (5.x), which alone know their clients.
+        on_unproven: is called at the end, without an error, with those whose answers may mean something else than
+            is known, unless `newer_than` or whoever judges by releases said it.
         on_brokers: is called with the brokers that are registered, the first time that they are asked for and when
             others are; returns those that ought to be registered and are not.
 
     Attributes:
         missing: what `on_brokers` returned; None before anybody asked for brokers.
+        releases_told: whether unknown releases are named by whoever judges.
     """
 
     def __init__(
@@ -93,9 +97,12 @@ class Cluster:
         call_timeout_ms: int = CALL_TIMEOUT_MS,
         proxies: tuple[str, ...] = (),
         on_brokers: Callable[[Cluster, tuple[BrokerAddress, ...]], tuple[SeenBroker, ...]] | None = None,
+        on_unproven: Callable[[list[Unproven]], None] | None = None,
     ) -> None:
         self.proxies = proxies
         self._on_brokers = on_brokers
+        self._on_unproven = on_unproven
+        self.releases_told = False
         self._registered: set[str] = set()
         self.missing: tuple[SeenBroker, ...] | None = None
         source = name_server_source(name_servers) if isinstance(name_servers, str) else name_servers
@@ -186,6 +193,11 @@ class Cluster:
         asks = [AddressedQuestion(broker.address, question(broker), broker.broker_name) for broker in brokers]
         return self.ask_many(asks, deadline)
 
+    def newer_than(self, release: Release) -> list[Unproven]:
+        """Returns who answered and is of a later release; it is said by whoever asks this."""
+        self.releases_told = True
+        return self.links.newer_than(release)
+
     def close(self) -> None:
         """Closes all connections."""
         self.links.close()
@@ -196,4 +208,7 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        unproven = self.links.unproven() if kind is None and not self.releases_told else []
         self.close()
+        if unproven and self._on_unproven is not None:
+            self._on_unproven(unproven)

@@ -22,7 +22,7 @@ from mqctl.errors import ConfigurationError, MqctlError, UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.protocol.acl import UNIQUE_KEY_QUERY, Credentials, sign
-from mqctl.protocol.codes import V4_9_8, Language, version_ordinal
+from mqctl.protocol.codes import V4_9_8, Language, ResponseCode, version_ordinal
 from mqctl.protocol.frame import FrameDecoder, FrameError, RemotingCommand, SerializeType, encode
 from mqctl.protocol.header import Request
 from mqctl.text import sentence
@@ -110,6 +110,7 @@ class Link:
 
     Attributes:
         peer_version: version ordinal that the last answer bore; 0 before the first.
+        granted: codes of the requests that it answered with success.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class Link:
         self.address = address
         self.closed = False
         self.peer_version = 0
+        self.granted: set[int] = set()
         self._host = ""
         self._settings = settings
         self._on_request = on_request
@@ -318,6 +320,8 @@ class Link:
                     call = self._calls.pop(command.opaque, None)
                     if call is not None:
                         self.peer_version = command.version
+                        if command.code == ResponseCode.SUCCESS:
+                            self.granted.add(call.code)
                         call.answer = command
                         call.finish()
                 elif self._on_request is not None:

@@ -12,9 +12,26 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import Link, LinkSettings, OnRequest
 from mqctl.client.remoting.question import Question
 from mqctl.errors import UsageError
+from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.release import Release, release_text
+from mqctl.protocol.codes import request_name, version_ordinal, version_text
+from mqctl.protocol.header import proven_to
 from mqctl.text import sentence
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproven:
+    """A peer of a release that is newer than any on which something was tried.
+
+    Attributes:
+        requests: names of those that it answered and whose answers may mean something else there.
+    """
+
+    address: str
+    release: str
+    requests: tuple[str, ...]
 
 
 class Links:
@@ -74,6 +91,28 @@ class Links:
         """Returns the connections that have not ended."""
         return [link for link in list(self._links.values()) if not link.closed]
 
+    def unproven(self) -> list[Unproven]:
+        """Returns whose answers are of releases on which their requests were not tried."""
+        peers = []
+        for link in list(self._links.values()):
+            codes = (code for code in sorted(link.granted) if is_newer(link.peer_version, proven_to(code)))
+            if names := tuple(map(request_name, codes)):
+                peers.append(Unproven(address=link.address, release=version_text(link.peer_version), requests=names))
+        return peers
+
+    def release_heard(self, address: str) -> int:
+        """Returns the version ordinal that answers from an address bore; 0 where none came, and nothing is opened."""
+        link = self._links.get(address)
+        return 0 if link is None else link.peer_version
+
+    def newer_than(self, release: Release) -> list[Unproven]:
+        """Returns who answered and is of a later release, whatever it was asked."""
+        return [
+            Unproven(address=link.address, release=version_text(link.peer_version), requests=())
+            for link in list(self._links.values())
+            if is_newer(link.peer_version, release)
+        ]
+
     def sweep(self) -> None:
         """Ends the calls whose deadline has passed."""
         for link in list(self._links.values()):
@@ -99,3 +138,8 @@ class Links:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def is_newer(ordinal: int, proven: Release | None) -> bool:
+    """Tells whether a version ordinal is of a later release; nothing is later than what holds on all (None)."""
+    return proven is not None and ordinal > version_ordinal(release_text(proven))

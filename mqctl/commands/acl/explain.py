@@ -13,6 +13,7 @@ from mqctl.cli.options.access import ResourceOption, UserArgument
 from mqctl.cli.options.common import NoColorOption, OnlyBrokersOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.model.gap import Part
 from mqctl.operations.access.users import access_of, decisions_of
 from mqctl.render.access import explanation_document
 
@@ -45,6 +46,7 @@ def command(
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = access_of(look, broker or ())
+        unproven = look.unproven(brokers, Part.ACCESS)
     decisions = decisions_of(brokers, user, (resource, action, address))
     document = explanation_document((user, action, resource, address), decisions)
-    return answer(document, broker_gaps(brokers), output)
+    return answer(document, [*broker_gaps(brokers), *unproven], output)

@@ -46,6 +46,7 @@ def command(
         look.ask(ask_settings, brokers)
         look.ask(ask_replication, brokers)
         shown = [item.snapshot() for item in brokers]
+        unproven = look.unproven(brokers, Part.REPLICATION)
         since_ms = missing_since(look.asking, wanted_times(shown)) if look.asking is not None else {}
     document = status_document(replica_rows(shown, since_ms, now_ms), controller_rows(shown))
-    return answer(document, broker_gaps(brokers), output)
+    return answer(document, [*broker_gaps(brokers), *unproven], output)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.options.common import at_ms
-from mqctl.cli.sources.brokers import asking_of, gaps_of
+from mqctl.cli.sources.brokers import asking_of, gaps_of, unproven_gaps
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
@@ -104,7 +104,8 @@ def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
 
 def delay_gaps(state: ClusterSnapshot) -> list[Gap]:
     """Returns what could not be asked, or read, of delays."""
-    return gaps_of(state, [part for part in Part if part.startswith("delay")])
+    gaps = gaps_of(state, [part for part in Part if part.startswith("delay")])
+    return [*gaps, *unproven_gaps(state.brokers, Part.DELAY)]
 
 
 def unjudged_delay_gaps(state: ClusterSnapshot) -> list[Gap]:

@@ -63,19 +63,20 @@ def resend(request: StrandedRequest, target: ClusterTarget) -> tuple[Document, i
     """
     going: list[Resend] = []
 
-    def make() -> StepPlan:
-        with target.open() as cluster:
+    with target.open() as cluster:
+
+        def make() -> StepPlan:
             going[:], plan = _planned(asking_of(cluster, target), request)
-        return plan
+            return plan
 
-    def perform(record: StepRecord, save: Save) -> None:
-        with Producer("MQCTL_PRODUCER", target.sender()) as producer:
-            for item, part in zip(going, record.parts, strict=True):
-                _send(producer, item, record.subject, part)
-                save()
+        def perform(record: StepRecord, save: Save) -> None:
+            with Producer("MQCTL_PRODUCER", target.sender()) as producer:
+                for item, part in zip(going, record.parts, strict=True):
+                    _send(producer, item, record.subject, part)
+                    save()
 
-    change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform)
-    return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
+        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform, asked=cluster)
+        return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
 
 
 def _planned(asking: Asking, request: StrandedRequest) -> tuple[list[Resend], StepPlan]:

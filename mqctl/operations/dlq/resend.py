@@ -113,6 +113,9 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
     def word(self, plan: ResendPlan) -> str:
         return plan.group
 
+    def cluster(self) -> Cluster:
+        return self._cluster
+
     def where(self) -> Sequence[str]:
         return self._cluster.name_servers.addresses()
 

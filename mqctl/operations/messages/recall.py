@@ -60,7 +60,7 @@ def recall(
                 _recall_one(asking, masters[handle.broker_name], (handle, wanted[handle]), part)
                 save()
 
-        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform)
+        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform, asked=cluster)
         return run_steps(change, Consent(execute=execute, confirmed=confirmed))
 
 

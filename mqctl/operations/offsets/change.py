@@ -12,6 +12,7 @@ from time import sleep
 from mqctl.cli.emit import tell
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.admin.broker_changes import put_group
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import StorageError, UsageError
 from mqctl.execute.engine import Work
@@ -95,6 +96,9 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def word(self, plan: OffsetPlan) -> str:
         return plan.group
+
+    def cluster(self) -> Cluster:
+        return self._asking.cluster
 
     def where(self) -> Sequence[str]:
         return self._asking.cluster.name_servers.addresses()

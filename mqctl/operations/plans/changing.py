@@ -13,11 +13,15 @@ from mqctl.cli.places import state_dir
 from mqctl.cli.terminal.confirmation import confirm
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.cli.terminal.progress import step_progress
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.links import Unproven
 from mqctl.errors import ExitCode
 from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
 from mqctl.execute.records import DONE, NOT_MOVED, UNKNOWN, WENT_BACK, AnyRecord, ChangePart
 from mqctl.model.gap import Cause
+from mqctl.model.release import NEWEST, Release
+from mqctl.operations.plans.cautions import cautions
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.text import composed, sentence
@@ -54,7 +58,22 @@ class Finished(Generic[R]):
 
 
 class Change(Performer[P, R]):
-    """A performer with its words."""
+    """A performer with its words.
+
+    Attributes:
+        proven_to: the newest release on which changes of this kind were made; a plan for a later one says so.
+    """
+
+    proven_to: Release = NEWEST
+
+    def cluster(self) -> Cluster | None:
+        """Returns the cluster that was asked for the plan; None for a store."""
+        return None
+
+    def newer(self) -> list[Unproven]:
+        """Returns who answered while the plan was made and is of a release on which no such change was made."""
+        cluster = self.cluster()
+        return [] if cluster is None else cluster.newer_than(self.proven_to)
 
     def bound(self, plan: P, *, execute: bool) -> P:
         """Keeps a plan that is shown, for a second process to carry out; there, returns what was shown."""
@@ -106,13 +125,17 @@ def run_change(
         MqctlError: as `Performer.plan`, `confirm` and `carry_through`.
     """
     plan = change.bound(change.plan(), execute=consent.execute)
-    shown = change.document(plan)
+    careful = cautions(change.newer(), change.proven_to)
+    shown = change.document(plan).with_cautions(careful)
     if planned is not None:
         planned(plan, shown)
     if not consent.execute or not change.has_work(plan):
         return Finished(document=shown, code=change.code_without_work(plan, execute=consent.execute))
     if (word := change.word(plan)) is not None:
         confirm(word, consent.confirmed, shown, where=change.where())
+    if consent.confirmed is not None:  # nobody was shown the plan
+        for line in careful:
+            note(line)
     with terminable(), step_progress() as report:
         ended = carry_through(
             change,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mqctl.cli.emit import tell
+from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
@@ -35,6 +36,7 @@ class StepChange(Change[StepPlan, StepRecord]):
         undo_hint: command that undoes the change, without its id; empty when nothing does.
         before: contents of files that the change replaces.
         undoes: id of the change that this one takes back.
+        asked: the cluster that is asked for the plan; None for a store.
     """
 
     kind: str
@@ -44,6 +46,10 @@ class StepChange(Change[StepPlan, StepRecord]):
     undo_hint: str = ""
     before: Mapping[str, str | None] | None = None
     undoes: str | None = None
+    asked: Cluster | None = None
+
+    def cluster(self) -> Cluster | None:
+        return self.asked
 
     def drawer(self, journal: Journal) -> Drawer[StepRecord]:
         return journal.steps(self.kind)

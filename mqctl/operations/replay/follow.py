@@ -22,7 +22,9 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue
+from mqctl.model.release import NEWEST
 from mqctl.model.topic_use import TopicUse
+from mqctl.operations.plans.cautions import cautions
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.operations.replay.follow_record import FollowNotes
@@ -93,7 +95,8 @@ def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) 
         planned = _plan(asking, request)
         bound = (request, planned.plan.group, planned.plan.new_queue_count, planned.plan.receivers)
         must_be_shown(bound, execute=consent.execute)
-        shown = follow_plan_document(planned.plan)
+        careful = cautions(cluster.newer_than(NEWEST), NEWEST)
+        shown = follow_plan_document(planned.plan).with_cautions(careful)
         if not consent.execute:
             return shown, ExitCode.OK
         confirm(request.new, consent.confirmed, shown, where=cluster.name_servers.addresses())

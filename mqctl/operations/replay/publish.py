@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.admin.nameserver import route
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.producer.packing import Packer, ProducerSettings
@@ -87,6 +88,9 @@ class Publication(Change[PublishPlan, ReplayRecord]):
 
     def word(self, plan: PublishPlan) -> str:
         return plan.record.subject
+
+    def cluster(self) -> Cluster:
+        return self._asking.cluster
 
     def where(self) -> Sequence[str]:
         return self._asking.cluster.name_servers.addresses()

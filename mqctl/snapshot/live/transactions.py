@@ -14,7 +14,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
-from mqctl.snapshot.live.brokers import LiveBroker, ask_settings, ask_topics, list_brokers, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_settings, ask_topics, list_brokers, masters_of, release_heard
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
 from mqctl.text import sentence
 
@@ -47,6 +47,7 @@ def gather_live_transactions(
                 cluster=broker.address.cluster,
                 address=broker.address.address,
                 broker_id=broker.address.broker_id,
+                version=release_heard(asking, broker),
                 transactions=states.get(number),
                 config=broker.config,
                 unavailable=tuple(broker.gaps),
