@@ -32,6 +32,8 @@ SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+ROCKSDB_HALF_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
+"""Of 5.4.0 and newer, for half messages that a database keeps (`transRocksDBEnable`)."""
 
 BROKERS_OWN_TOPICS = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_TOPIC})
 """Topics from which a broker takes messages to where they belong; none of these may belong there."""
@@ -49,7 +51,7 @@ _SYSTEM_TOPICS = frozenset(
         TRACE_TOPIC,
         PROXY_HEARTBEAT_TOPIC,
         "CHECKPOINT_TOPIC",
-        "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC",  # of 5.5.0
+        ROCKSDB_HALF_TOPIC,
         "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC",
     }
 )

@@ -25,7 +25,7 @@ from mqctl.store.config_files import CONSUMER_OFFSETS, LoadedConfig, offsets_nam
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
-from mqctl.store.known_parts import unknown_parts
+from mqctl.store.known_parts import Kept, unknown_parts
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import read_file, reading_error
@@ -39,6 +39,8 @@ _LOOKS = 5
 _IN_MEMORY = sentence(
     "newest-entries-in-memory", "the running broker has the newest queue entries in memory: those on the disk are older"
 )
+_NOT_KNOWN = sentence("store-part-not-known", "no broker that mqctl knows writes it")
+_FAMILY_NOT_KNOWN = sentence("store-family-not-known", "a column family that is not known here")
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
 
@@ -205,14 +207,26 @@ class StoreDirectory:
         """Parts that exist in a format which is not read offline."""
         reasons = {part: self._why_unread(part) for part in self._databases}
         problems = self._converted.problems if self._converted is not None else {}
-        return [Unreadable(part, reason) for part, reason in (reasons | problems).items() if reason]
+        return [
+            Unreadable(part, reason) for part, reason in (reasons | problems | self._kept.problems).items() if reason
+        ]
+
+    @cached_property
+    def _kept(self) -> Kept:
+        """What of timers and transactions is kept in a database."""
+        if not is_rocksdb(self.path / "rocksdbstore"):
+            return Kept()
+        from mqctl.store.rocksdb import kept_messages
+
+        return kept_messages(self.path)
 
     @cached_property
     def unknown(self) -> list[Unreadable]:
         """What lies in the store and is not known to be a broker's: nobody here can say what it means."""
+        families = [*(self._converted.unknown if self._converted is not None else ()), *self._kept.unknown]
         return [
-            Unreadable(part, sentence("store-part-not-known", "no broker that mqctl knows writes it"))
-            for part in unknown_parts(self.path)
+            *(Unreadable(part, _NOT_KNOWN) for part in unknown_parts(self.path)),
+            *(Unreadable(part, _FAMILY_NOT_KNOWN) for part in families),
         ]
 
     @property

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import field
 from pathlib import Path
+
+from mqctl.model.lazy_dataclass import dataclass
 
 DIRECTORIES = frozenset({
     "batchconsumequeue", "commitlog", "compaction", "config", "consumequeue", "consumequeue_ext",
@@ -32,6 +35,19 @@ _OTHERS_ENDINGS = re.compile(
 )
 _COPY = re.compile(r"(?:\.(?:bak|tmp|set-aside|old|orig))+$|\.\d{6,17}$", re.ASCII)
 _RAFT = "dledger-"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What of timers and transactions a store keeps in RocksDB.
+
+    Attributes:
+        problems: by part, why it is not read.
+        unknown: column families that are not known here.
+    """
+
+    problems: dict[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
 def unknown_parts(store: Path) -> list[str]:

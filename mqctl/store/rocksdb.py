@@ -32,6 +32,7 @@ from typing import Any
 
 from mqctl.errors import StorageError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.known_parts import Kept
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.own_files import new_stream, write_whole
 from mqctl.store.plain_files import reading_error
@@ -61,8 +62,29 @@ _QUEUE = Struct(">i")
 _ENTRY = Struct(">qiqq")
 _BOUND = Struct(">qq")
 _CONFIG_FAMILIES = frozenset({"default", "kvDataVersion", "forbidden"})
-KNOWN_FAMILIES = {QUEUES: frozenset({"default", "offset"}), **dict.fromkeys(CONFIGS, _CONFIG_FAMILIES)}
-"""Column families that are read, by the folder of their database."""
+MESSAGES = "rocksdbstore"
+"""Folder of the database that every broker from 5.4.0 on makes (`MessageRocksDBStorage` of 5.4.0 and 5.5.0)."""
+TIMERS, TRANSACTIONS = "timer", "trans"
+"""Its families in which a broker with `timerRocksDBEnable` keeps timers, and one with `transRocksDBEnable` half
+messages. The default one is an index of messages, as those in `index` are."""
+_NOT_READ = {
+    TIMERS: sentence("store-timers-in-rocksdb", "timers are kept in a RocksDB database, which is not read offline"),
+    TRANSACTIONS: sentence(
+        "store-transactions-in-rocksdb", "transactions are kept in a RocksDB database, which is not read offline"
+    ),
+}
+_UNSEEN = sentence(
+    "store-install-rocksdb-to-see",
+    "kept in a RocksDB database; install mqctl[rocksdb] to see whether timers or transactions are in it",
+)
+# Rows that say how far a broker has come, and none that waits.
+_PROGRESS = frozenset({b"sys_topic_scan_offset_checkpoint", b"timeline_checkpoint", b"lastOffsetPy"})
+KNOWN_FAMILIES = {
+    QUEUES: frozenset({"default", "offset"}),
+    **dict.fromkeys(CONFIGS, _CONFIG_FAMILIES),
+    MESSAGES: frozenset({"default", TIMERS, TRANSACTIONS}),
+}
+"""Column families that are known, by the folder of their database; what is in another one nobody here can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +93,39 @@ class Converted:
 
     Attributes:
         root: folder in which the files stand below `consumequeue` and `config`.
-        problems: why databases, by their folders below the store, or column families in them, could not be read.
+        problems: why databases, by their folders below the store, could not be read.
         left_out: queues, by their directories below the store, whose entries are not all among the files, and why.
+        unknown: column families that are not known here, by the folder of their database.
     """
 
     root: Path
     problems: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+def kept_messages(store: Path) -> Kept:
+    """Returns what of timers and transactions a store keeps in RocksDB; by default brokers keep none there, and a look
+    at the folder tells."""
+    folder = store / MESSAGES
+    try:
+        sizes = [(each.name, each.stat().st_size) for each in os.scandir(folder)]
+    except OSError as error:
+        return Kept({MESSAGES: str(reading_error(folder, error))})
+    if not any(name.endswith((".sst", ".blob")) or (name.endswith(".log") and size) for name, size in sizes):
+        return Kept()
+    if not can_read():
+        return Kept({MESSAGES: _UNSEEN})
+    problems = {}
+    try:
+        with tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root, open_copy(folder, Path(root)) as families:
+            unknown = tuple(f"{MESSAGES}/{name}" for name in sorted(set(families.names) - KNOWN_FAMILIES[MESSAGES]))
+            for name, reason in _NOT_READ.items():
+                if any(key not in _PROGRESS for key, _ in families.rows(name)):
+                    problems[f"{MESSAGES}/{name}"] = reason
+    except DatabaseError as error:
+        return Kept({MESSAGES: str(error)})
+    return Kept(problems, unknown)
 
 
 def can_read() -> bool:
@@ -107,7 +155,7 @@ def converted(store: Path, databases: Iterable[str]) -> Converted | None:
 
 def _state_of(store: Path, parts: tuple[str, ...]) -> str:
     """Digests names, sizes and times of the databases' files: another state is converted anew."""
-    digest = hashlib.sha256(str(store.resolve()).encode())
+    digest = hashlib.sha256(f"{_FORM} {store.resolve()}".encode())
     for part in parts:
         try:
             files = sorted((each.name, each.stat()) for each in os.scandir(store / part))
@@ -140,9 +188,11 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
             ),
             remedy=sentence("store-see-tmpdir-room-bytes", "see that TMPDIR has room for 20 bytes a message"),
         ) from error
-    return Converted(root, note["problems"], note["left_out"])
+    return Converted(root, note["problems"], note["left_out"], tuple(note["unknown"]))
 
 
+_FORM = 2
+"""Of the folder and its note: another version of mqctl makes its own."""
 _NOTE, _LOCK = "mqctl.json", "mqctl.lock"
 
 
@@ -195,8 +245,7 @@ def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
     try:
         with new_stream(scratch / _LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            problems, left_out = _convert(store, parts, scratch)
-            note = {"problems": problems, "left_out": left_out}
+            note = _convert(store, parts, scratch)
             write_whole(scratch / _NOTE, json.dumps(note).encode(), durable=False)
             with suppress(FileExistsError):
                 scratch.rename(root)
@@ -207,13 +256,15 @@ def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _convert(store: Path, parts: tuple[str, ...], root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    problems, left_out = {}, {}
+def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, Any]:
+    """Writes the files, and returns what `Converted` has of them."""
+    problems: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    unknown: list[str] = []
     for part in parts:
         try:
             with open_copy(store / part, root) as families:
-                for name in sorted(set(families.names) - KNOWN_FAMILIES[part]):
-                    problems[f"{part}/{name}"] = "a column family that is not known here"
+                unknown += (f"{part}/{name}" for name in sorted(set(families.names) - KNOWN_FAMILIES[part]))
                 if part == QUEUES:
                     left_out = _Queues(root / QUEUES).write(families)
                 else:
@@ -223,7 +274,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> tuple[dict[str,
         except DatabaseError as error:
             problems[part] = str(error)
             shutil.rmtree(root / part, ignore_errors=True)
-    return problems, left_out
+    return {"problems": problems, "left_out": left_out, "unknown": unknown}
 
 
 class _UnfitRowError(Exception):

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from embedded_broker import EmbeddedCluster
+from embedded_broker import Answer, EmbeddedCluster
 from embedded_broker.release import RELEASES, Release
 from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.release import NEWEST, release_text
-from mqctl.protocol.codes import version_ordinal
+from mqctl.protocol.codes import RequestCode, version_ordinal
+from mqctl.protocol.requests_admin import GetBrokerConfig
 from tests.each import each
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -118,3 +119,40 @@ def test_a_diagnosis_names_the_release_once(mqctl: Run, cluster: EmbeddedCluster
         is_next(cluster),
         False,
     )
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=1, version="5.3.3") as cluster:
+        yield cluster
+
+
+ENGINES = {
+    "timers": ({"timerRocksDBEnable": "true"}, ("delay", "backlog"), "timers-in-database"),
+    "timers, back on the wheel": (
+        {"timerRocksDBEnable": "true", "timerRocksDBStopScan": "true"},
+        ("delay", "backlog"),
+        None,
+    ),
+    "transactions": (
+        {"transRocksDBEnable": "true", "transWriteOriginTransHalfEnable": "false"},
+        ("transaction", "list"),
+        "transactions-in-database",
+    ),
+    "transactions, written to the topic as ever": ({"transRocksDBEnable": "true"}, ("transaction", "list"), None),
+    "an engine to come": ({"storeType": "nextEngine"}, ("ha", "status"), "not-judged-odd-setting"),
+}
+
+
+@each("name", ENGINES)
+def test_an_engine_that_no_request_tells_about_is_named(mqctl: Run, empty: EmbeddedCluster, name: str) -> None:
+    settings, words, key = ENGINES[name]
+    empty.reset()
+    with Peer(empty.broker("broker-a").address) as peer:
+        lines = peer.call(GetBrokerConfig()).body.decode().splitlines()
+    kept = [line for line in lines if line.split("=")[0] not in settings]
+    body = "\n".join([*kept, *(f"{name}={value}" for name, value in settings.items())]).encode()
+    empty.fault(RequestCode.GET_BROKER_CONFIG, Answer(0, body=body))
+    answer = mqctl(*words, "-n", empty.namesrv, "-o", "json")
+    gaps = {gap["key"] for gap in answer.json.get("unavailable", [])}
+    assert (gaps, answer.exit_code != 0) == ({key} if key else set(), key is not None)

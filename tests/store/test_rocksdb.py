@@ -13,14 +13,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import rocksdict
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from mqctl.cli.catalog import ENTRIES, options_of
 from mqctl.model.damage import DamageCode
+from mqctl.model.gap import Part
 from mqctl.protocol.fastjson import loads
+from mqctl.snapshot.store.gatherer import gather_store as gather
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
@@ -193,6 +198,57 @@ def test_an_unknown_column_family_is_named(mqctl: Run, tmp_path: Path) -> None:
     assert "consumequeue/surprise" in outcome.stdout
     assert "not known here" in outcome.stdout
     assert mqctl("group", "lag", "--store", store, "-o", "json").exit_code == 0
+    judged = mqctl("doctor", "--store", store, "--only", "MQ102", "-o", "json")
+    assert (judged.exit_code, "consumequeue/surprise" in judged.stdout) == (3, True)
+
+
+MESSAGE_ROWS = {
+    "default": {b"\0" * 8 + b"@Orders@K@k1@u@" + b"\0" * 8: b"\0" * 8},
+    "timer": {struct.pack(">q", 1_800_000_000_000) + b"7F0001": struct.pack(">iq", 200, 4096)},
+    "trans": {struct.pack(">q", 4096) + b"@Orders@7F0002": struct.pack(">ii", 0, 200)},
+}
+PROGRESS = {
+    "timer": {b"sys_topic_scan_offset_checkpoint": b"\0" * 8, b"timeline_checkpoint": b"\0" * 8},
+    "trans": {b"lastOffsetPy": b"\0" * 8},
+}
+TOLD_BY = {"timer": ("delay", "backlog"), "trans": ("transaction", "list")}
+
+
+@given(
+    kept=st.sets(st.sampled_from(["default", "timer", "trans"])), odd=st.sampled_from(["", "lite", "timer2", "Trans"])
+)
+@example(kept=set(), odd="")
+@example(kept={"timer", "trans"}, odd="")
+@settings(max_examples=12)
+def test_timers_and_transactions_in_a_database_are_not_called_none(kept: set[str], odd: str) -> None:
+    """5.4.0 and 5.5.0 make the database in any case; what is in it tells which engine is used."""
+    with TemporaryDirectory() as directory:
+        root = in_files(Path(directory, "store"))
+        rows = {name: MESSAGE_ROWS[name] if name in kept else PROGRESS.get(name, {}) for name in MESSAGE_ROWS}
+        database(root / "rocksdbstore", rows | ({odd: {b"a": b"b"}} if odd else {}))
+        store = StoreDirectory.open(root)
+        assert {item.part for item in store.unreadable} == {f"rocksdbstore/{name}" for name in kept - {"default"}}
+        assert [item.part for item in store.unknown] == ([f"rocksdbstore/{odd}"] if odd else [])
+        snapshot = gather(root)
+        unread = {gap.part for gap in snapshot.brokers[0].unavailable} & {Part.DELAY_TIMERS, Part.TRANSACTIONS}
+        expected = {"timer": Part.DELAY_TIMERS, "trans": Part.TRANSACTIONS}
+        assert unread == {part for name, part in expected.items() if name in kept}
+        assert any(gap.part is Part.STORAGE for gap in snapshot.brokers[0].unavailable) == bool(odd)
+
+
+@each("family", TOLD_BY)
+def test_a_command_about_what_is_kept_in_a_database_does_not_answer_nothing(
+    mqctl: Run, tmp_path: Path, family: str
+) -> None:
+    root = in_files(tmp_path / family)
+    database(root / "rocksdbstore", {name: PROGRESS.get(name, {}) for name in MESSAGE_ROWS})
+    assert mqctl(*TOLD_BY[family], "--store", root).exit_code == 0
+    shutil.rmtree(root / "rocksdbstore")
+    database(root / "rocksdbstore", {**{name: {} for name in MESSAGE_ROWS}, family: MESSAGE_ROWS[family]})
+    answer = mqctl(*TOLD_BY[family], "--store", root)
+    assert (answer.exit_code, "kept in a RocksDB database" in answer.stderr) == (74, True)
+    verified = mqctl("store", "verify", "--store", root, "-o", "json")
+    assert (verified.exit_code, [row["part"] for row in verified.json["not_read"]]) == (3, [f"rocksdbstore/{family}"])
 
 
 def test_a_database_that_cannot_be_opened_is_named_and_the_rest_is_read(mqctl: Run, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, UnsupportedError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource, TimerTopicState
 from mqctl.model.gap import Gap, Part
@@ -21,6 +21,7 @@ from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of
 from mqctl.snapshot.live.delay_queue import LevelQuestion, queue_state
 from mqctl.snapshot.live.messages import sure_bounds
+from mqctl.text import sentence
 
 MANY_RECORDS, FEW_RECORDS = 256, 16
 _LEVELS_SETTING = "messageDelayLevel"
@@ -91,11 +92,20 @@ def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, reco
 
 
 _PARTS = (Part.DELAY, Part.DELAY_QUEUES)
+_IN_DATABASE = sentence(
+    "timers-in-database",
+    "the broker keeps timers in a RocksDB database (timerRocksDBEnable), and no request tells what waits there",
+)
 
 
 def _add_timers(asking: Asking, brokers: dict[int, LiveBroker], states: dict[int, DelayState]) -> None:
     """Adds what waits in the timers of 5.x brokers: their counts (request 61), and what they have not taken yet."""
-    timed = {number: broker for number, broker in brokers.items() if _turns_wheel(broker)}
+    timed = {}
+    for number, broker in brokers.items():
+        if _in_database(broker):
+            broker.miss(Part.DELAY_TIMERS, UnsupportedError(_IN_DATABASE))
+        elif _turns_wheel(broker):
+            timed[number] = broker
     answers = asking.put((number, item.address.address, ask.timer_metrics()) for number, item in timed.items())
     for number, broker in timed.items():
         if (error := answers.errors.get(number)) is not None:
@@ -107,6 +117,11 @@ def _add_timers(asking: Asking, brokers: dict[int, LiveBroker], states: dict[int
         if behind:
             rows.append(TimerTopicState(topic=None, waiting_count=behind))
         states[number] = replace(states[number], timers=tuple(rows))
+
+
+def _in_database(broker: LiveBroker) -> bool:
+    """Tells whether a broker of 5.4.0 or newer keeps timers in RocksDB: what it counts is the wheel then."""
+    return broker.config.get("timerRocksDBEnable") == "true" and broker.config.get("timerRocksDBStopScan") != "true"
 
 
 def _turns_wheel(broker: LiveBroker) -> bool:

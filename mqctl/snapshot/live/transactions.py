@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, UnsupportedError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.message import Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
@@ -36,8 +36,8 @@ def gather_live_transactions(
     addresses = asking.cluster.brokers(asking.deadline)
     brokers = masters_of(list_brokers(asking, addresses, scope))
     ask_topics(asking, brokers)
+    ask_settings(asking, [item for item in brokers if HALF_TOPIC in item.topics])  # limit of checks, and the engine
     states = transaction_states(asking, brokers, limit=limit)
-    ask_settings(asking, [brokers[number] for number in states])  # of which each has its limit of checks
     location = ";".join(asking.cluster.name_servers.addresses())
     snapshot = ClusterSnapshot(
         origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
@@ -65,6 +65,8 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
     """
     states: dict[int, TransactionState] = {}
     for number, broker in enumerate(brokers):
+        if _in_database(broker):
+            broker.miss(Part.TRANSACTIONS, UnsupportedError(_IN_DATABASE))
         if broker.lost or any(gap.part is Part.TOPICS for gap in broker.gaps):
             broker.gaps.append(replace(broker.gaps[0], part=Part.TRANSACTIONS))
         elif HALF_TOPIC in broker.topics:
@@ -74,6 +76,21 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
                 broker.miss(Part.TRANSACTIONS, error)
                 broker.lost = broker.lost or out_of_reach(error)
     return states
+
+
+_IN_DATABASE = sentence(
+    "transactions-in-database",
+    "the broker keeps transactions in a RocksDB database (transRocksDBEnable), and no request tells what is pending",
+)
+
+
+def _in_database(broker: LiveBroker) -> bool:
+    """Tells whether a broker of 5.4.0 or newer keeps new half messages in RocksDB: with the first setting alone they
+    go to the topic as ever."""
+    return (broker.config.get("transRocksDBEnable"), broker.config.get("transWriteOriginTransHalfEnable")) == (
+        "true",
+        "false",
+    )
 
 
 def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:

@@ -193,6 +193,8 @@ class Reading:
             "config/topics": (Part.TOPICS,),
             "config/subscriptionGroups": (Part.GROUPS,),
             "config/consumerOffsets": (Part.CONSUMER_OFFSETS,),
+            "rocksdbstore": (Part.TRANSACTIONS,),
+            "rocksdbstore/trans": (Part.TRANSACTIONS,),
         }
         for unreadable in (*self.store.unreadable, *self.store.in_memory):
             for part in parts.get(unreadable.part, ()):

@@ -11,7 +11,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, StorageError
 from mqctl.model.counts import counted
 from mqctl.model.delay_state import TimerTopicState
 from mqctl.model.gap import Cause, GapSubject, Part, cause_of
@@ -84,8 +84,12 @@ def waiting_timers(store: StoreDirectory) -> tuple[list[WaitingTimer], int]:
     """Returns the timer messages that wait, and the number of those whose record is gone.
 
     Raises:
+        StorageError: they are in a RocksDB database, or may be: then the files of the timer wheel tell nothing of them.
         MqctlError: the timer's files cannot be read.
     """
+    for each in store.unreadable:
+        if each.part in ("rocksdbstore", "rocksdbstore/timer"):
+            raise StorageError(each.reason)
     check = read_timer_check(store.path / "config" / "timercheck")
     read_ms, taken = (-1, 0) if check is None else (check.last_read_time_ms, check.last_timer_queue_offset)
     records = _records(store, read_ms, taken)
