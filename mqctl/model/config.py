@@ -115,3 +115,9 @@ class SubscriptionGroupConfig:
     subscriptions: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
     forbidden: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unknown_kinds(self) -> dict[str, str]:
+        """Its kind of retries, where that is not known (GroupRetryPolicyType of 5.5.0)."""
+        kind = self.retry_policy_type
+        return {} if kind in ("CUSTOMIZED", "EXPONENTIAL") else {"groupRetryPolicy.type": kind}

@@ -29,7 +29,7 @@ _STRATEGIES = {
 # ClientId of rocketmq-clients: host, pid, number within the process, nano time to the base of 36.
 _GRPC_CLIENT = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 POP = "CONSUME_POP"
-PULL = "CONSUME_ACTIVELY"
+PULL, PUSH = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 _THREADS_ERROR = 0.5
 
 
@@ -43,6 +43,16 @@ class MessageModel(StrEnum):
 
     CLUSTERING = "CLUSTERING"
     BROADCASTING = "BROADCASTING"
+
+
+KNOWN_KINDS: Mapping[str, frozenset[str]] = {
+    "messageModel": frozenset(MessageModel),
+    "consumeType": frozenset({PULL, PUSH, POP}),
+    "expressionType": frozenset({"TAG", "SQL92"}),
+    "mode": frozenset({"PULL", "POP"}),
+}
+"""How brokers describe members, by the field, with the values that are known. A group of another kind is not judged:
+light consumers of 5.5.0 (LITE_SELECTIVE), for instance, take what no rule knows yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +103,7 @@ class GroupMembership:
         unplaced_queues: topic and queue id where the broker has no offset to answer (request 14): a consumer begins
             where `consume_from_where` says. Asked of queues with all their messages, and no committed offset.
         proxied: client ids that no broker knows, and the address of the proxy that does.
+        unknown_kinds: fields of `KNOWN_KINDS` with values that are not among them.
     """
 
     group: str
@@ -105,6 +116,7 @@ class GroupMembership:
     popped_topics: tuple[str, ...] = ()
     unplaced_queues: tuple[tuple[str, int], ...] = ()
     proxied: Mapping[str, str] = field(default_factory=dict)
+    unknown_kinds: Mapping[str, str] = field(default_factory=dict)
 
     def known_to(self, broker: str) -> str:
         """Returns who knows the members: the broker that holds the group, or else proxies."""

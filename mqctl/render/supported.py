@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl import __version__
 from mqctl.model.forms import FORMS
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.member import KNOWN_KINDS
 from mqctl.model.release import NEWEST, Release, release_text
 from mqctl.protocol.requests import REQUESTS
 from mqctl.render.document import CellKind, Column, Document, Table
@@ -112,9 +113,12 @@ def _values() -> list[SupportedRow]:
     for name, known in KNOWN_SETTINGS.items():
         what = sentence("supported-setting", "setting {name} of a broker", name=name)
         rows.append(SupportedRow(what=what, known=sorted(known), otherwise=of_broker))
-    for name, values in KNOWN_ATTRIBUTES.items():
+    for name, some in KNOWN_ATTRIBUTES.items():
         what = sentence("supported-attribute", "attribute {name}", name=name)
-        rows.append(SupportedRow(what=what, known=sorted(values or ()), otherwise=of_subject))
+        rows.append(SupportedRow(what=what, known=sorted(some or ()), otherwise=of_subject))
+    for name, kinds in KNOWN_KINDS.items():
+        what = sentence("supported-kind", "{name} of a group", name=name)
+        rows.append(SupportedRow(what=what, known=sorted(kinds), otherwise=of_subject))
     return rows
 
 

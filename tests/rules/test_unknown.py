@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mqctl.model.expectation import CheckState, Expectations
-from mqctl.model.finding import Reason
+from mqctl.model.expectation import CheckState, Expectations, GroupExpectation
+from mqctl.model.finding import NotJudged, Reason
+from mqctl.model.member import KNOWN_KINDS
 from mqctl.model.origin import OriginKind
 from mqctl.model.release import NEWEST, release_of
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.protocol.bodies_client import ConsumerConnection, SubscriptionData
+from mqctl.protocol.declared import replaced
 from mqctl.render.unjudged import unproven_lines
 from mqctl.rules import RULES, diagnose
 from mqctl.rules.engine.expectations import hold
 from mqctl.rules.engine.unknown import changes_with_releases
+from mqctl.snapshot.live.members import membership_of
 from mqctl.text import values_of
 from tests.each import each
 from tests.rules.live_snapshots import BROKERS, LIVE
@@ -211,3 +217,67 @@ def test_a_check_names_each_process_of_a_broker_of_an_unknown_release(numbers: l
     results = hold(replace(LIVE, brokers=brokers), Expectations())
     subjects = [item.subject for item in results if item.check == "known"]
     assert subjects == [f"broker {first.name}" + (f" ({number})" if number else "") for number in numbers]
+
+
+DESCRIBED: dict[str, Callable[[str], dict[str, Any]]] = {
+    "messageModel": lambda value: {"message_model": value},
+    "consumeType": lambda value: {"consume_type": value},
+    "expressionType": lambda value: {
+        "subscription_table": {"Pay": SubscriptionData(topic="Pay", sub_string="a", expression_type=value)}
+    },
+    "mode": lambda value: {},
+}
+KINDS = st.text(min_size=1, max_size=12)
+ANY_KNOWN = sorted(value for values in KNOWN_KINDS.values() for value in values)
+
+
+@given(name=st.sampled_from(sorted(DESCRIBED)), value=KINDS | st.sampled_from(ANY_KNOWN))
+@example(name="messageModel", value="LITE_SELECTIVE")
+@example(name="mode", value="LITE")
+@example(name="expressionType", value="SQL99")
+def test_nothing_is_judged_of_a_group_whose_members_are_of_an_unknown_kind(name: str, value: str) -> None:
+    connection = replaced(ConsumerConnection(), **DESCRIBED[name](value))
+    membership = membership_of("G", ("c1",), connection, {"Pay": value} if name == "mode" else {})
+    brokers = (replace(item, memberships=(membership,)) for item in LIVE.brokers)
+    seen = diagnose(replace(LIVE, brokers=tuple(brokers)))
+    odd = {(item.subject.group, *item.why.values.values()) for item in seen.not_judged if _is_odd(item)}
+    assert odd == (set() if value in KNOWN_KINDS[name] else {("G", name, value)})
+    if odd:
+        assert not {item.subject.group for item in seen.findings} & {"G"}
+        assert seen.exit_code() != 0
+
+
+def _is_odd(item: NotJudged) -> bool:
+    return item.why.reason is Reason.ODD_ATTRIBUTE
+
+
+@given(perm=st.integers(0, 255), kind=KINDS | st.sampled_from(["CUSTOMIZED", "EXPONENTIAL"]))
+@example(perm=6, kind="CUSTOMIZED")
+@example(perm=22, kind="NEXT")
+def test_permissions_and_retries_of_a_kind_to_come_are_named(perm: int, kind: str) -> None:
+    brokers = []
+    for broker in LIVE.brokers:
+        topics = (replace(item, perm=perm) if item.name == "Pay" else item for item in broker.topics)
+        groups = (replace(item, retry_policy_type=kind) if item.name == "G" else item for item in broker.groups)
+        brokers.append(replace(broker, topics=tuple(topics), groups=tuple(groups)))
+    seen = diagnose(replace(LIVE, brokers=tuple(brokers)))
+    odd = {
+        (item.subject.topic or item.subject.group, item.why.values["value"])
+        for item in seen.not_judged
+        if _is_odd(item)
+    }
+    expected = {("Pay", str(perm))} if perm >= 16 else set()
+    expected |= set() if kind in ("CUSTOMIZED", "EXPONENTIAL") else {("G", kind)}
+    assert odd == expected
+
+
+@given(value=KINDS | st.sampled_from(ANY_KNOWN), declared=st.sampled_from(["G", "Other"]))
+@example(value="LITE_SELECTIVE", declared="G")
+def test_a_check_of_a_group_of_an_unknown_kind_is_unknown(value: str, declared: str) -> None:
+    membership = membership_of("G", ("c1",), ConsumerConnection(message_model=value))
+    brokers = tuple(replace(item, memberships=(membership,)) for item in LIVE.brokers)
+    expected = Expectations(groups=(GroupExpectation(group=declared, members_min=1),))
+    results = hold(replace(LIVE, brokers=brokers), expected)
+    odd = [(item.subject, item.state) for item in results if item.check == "known"]
+    is_odd = value not in KNOWN_KINDS["messageModel"] and declared == "G"
+    assert odd == ([("group G", CheckState.UNKNOWN)] if is_odd else [])

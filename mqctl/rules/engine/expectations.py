@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mqctl.model.config import perm_text
@@ -34,7 +34,7 @@ from mqctl.rules.engine.expecting import (
     why_missed,
 )
 from mqctl.rules.engine.gone_brokers import GoneBroker, gone_brokers, registered_names
-from mqctl.rules.engine.unknown import of_broker
+from mqctl.rules.engine.unknown import UnknownKinds, of_broker
 from mqctl.rules.engine.why_words import reason
 from mqctl.text import sentence
 
@@ -64,7 +64,7 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
         results += hold_groups(snapshot, expected.groups, gone)
     if expected.delay_overdue_ms is not None:
         results += _delay(snapshot, expected.delay_overdue_ms)
-    return tuple(results)
+    return (*results, *_unknown_kinds(snapshot, results))
 
 
 def brokers_missed(snapshot: ClusterSnapshot, expected: Expectations) -> list[GoneBroker]:
@@ -95,6 +95,16 @@ def _unknown_brokers(snapshot: ClusterSnapshot) -> Iterator[CheckResult]:
     for broker in snapshot.brokers:
         if why := of_broker(broker, NEWEST):
             yield unknown("known", Checked("broker", broker.name or "", broker.broker_id or 0), reason(why))
+
+
+def _unknown_kinds(snapshot: ClusterSnapshot, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+    """Yields topics and groups that were checked and are of a kind that mqctl does not know."""
+    checked = {(item.kind, item.name) for item in results}
+    kinds = UnknownKinds(snapshot)
+    for kind, odd in (("topic", kinds.topics), ("group", kinds.groups)):
+        for name, why in odd.items():
+            if (kind, name) in checked:
+                yield unknown("known", Checked(kind, name), reason(why))
 
 
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:

@@ -41,6 +41,8 @@ _TOPIC_ATTRIBUTES: _Known = {
 }
 # SubscriptionGroupAttributes of 5.4.0: how often POP looks at its retry topic, which changes nothing that is judged.
 _GROUP_ATTRIBUTES: _Known = {"priority.factor": None}
+_PERMISSIONS = 0b1111
+"""PermName of all releases: inherit, write, read, priority."""
 KNOWN_ATTRIBUTES: _Known = {**_TOPIC_ATTRIBUTES, **_GROUP_ATTRIBUTES}
 """Attributes of topics and groups with the values that are known of each; None where any is."""
 
@@ -75,15 +77,24 @@ class UnknownKinds:
 
     @cached_property
     def topics(self) -> dict[str, Why]:
-        """Topics with an attribute, or the value of one, that is not known, and which."""
-        every = ((item.name, item.attributes) for broker in self._snapshot.brokers for item in broker.topics)
-        return _odd(every, _TOPIC_ATTRIBUTES)
+        """Topics with an attribute, the value of one, or a permission that is not known, and which."""
+        odd: dict[str, Why] = {}
+        for broker in self._snapshot.brokers:
+            odd |= _odd(((item.name, item.attributes) for item in broker.topics), _TOPIC_ATTRIBUTES)
+            odd |= _odd(
+                ((item.name, {"perm": str(item.perm)}) for item in broker.topics if item.perm & ~_PERMISSIONS), {}
+            )
+        return odd
 
     @cached_property
     def groups(self) -> dict[str, Why]:
-        """The same of groups."""
-        every = ((item.name, item.attributes) for broker in self._snapshot.brokers for item in broker.groups)
-        return _odd(every, _GROUP_ATTRIBUTES)
+        """The same of groups, and of those whose members, or whose retries, are of another kind than those known."""
+        odd: dict[str, Why] = {}
+        for broker in self._snapshot.brokers:
+            odd |= _odd(((item.name, item.attributes) for item in broker.groups), _GROUP_ATTRIBUTES)
+            odd |= _odd(((item.name, item.unknown_kinds) for item in broker.groups), {})
+            odd |= _odd(((item.group, item.unknown_kinds) for item in broker.memberships), {})
+        return odd
 
     def why(self, subject: Subject) -> Why | None:
         """Returns why nothing is judged of a subject; None where its topic and its group are known."""

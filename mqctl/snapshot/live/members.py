@@ -9,6 +9,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import (
+    KNOWN_KINDS,
     GroupMembership,
     Member,
     MessageModel,
@@ -24,6 +25,7 @@ from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
 from mqctl.snapshot.live.proxies import groups_of_proxies
 
+_NO_MODES: Mapping[str, str] = {}
 _SILENT = frozenset({Cause.SILENT, Cause.TIMED_OUT, Cause.NOT_ASKED})
 OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
@@ -55,16 +57,14 @@ def gather_memberships(
     connections = asking.put((key, brokers[key[0]].address.address, ask.consumer_connections(key[1])) for key in wanted)
     online = [key for key in wanted if key in connections.values]
     ids = asking.put((key, brokers[key[0]].address.address, ask.consumer_ids(key[1])) for key in online)
-    popped = _popped(asking, brokers, {number for number, _ in online})
+    modes = _modes(asking, brokers, {number for number, _ in online})
     memberships: dict[int, list[GroupMembership]] = {}
     for key in wanted:
         number, group = key
         error = connections.errors.get(key) or ids.errors.get(key)
         if error is None:
-            topics = popped.get(key, ())
-            memberships.setdefault(number, []).append(
-                membership_of(group, ids.values[key], connections.values[key], topics)
-            )
+            membership = membership_of(group, ids.values[key], connections.values[key], modes.get(key, _NO_MODES))
+            memberships.setdefault(number, []).append(membership)
         elif not refused_with(error, OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
     return with_proxied(asking, brokers, wanted, {number: tuple(items) for number, items in memberships.items()})
@@ -210,11 +210,11 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
     return missing
 
 
-def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], tuple[str, ...]]:
-    """Returns the topics that groups consume by POP, by the number of the broker that declares it and the group."""
+def _modes(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], dict[str, str]]:
+    """Returns how groups consume topics, `POP` or `PULL`, by the number of the broker that declares it and group."""
     topics_of_groups = sorted(numbers)
     ask_request_modes(asking, [brokers[number] for number in topics_of_groups])
-    topics: dict[tuple[int, str], tuple[str, ...]] = {}
+    declared: dict[tuple[int, str], dict[str, str]] = {}
     for number in topics_of_groups:
         modes = brokers[number].request_modes
         if isinstance(modes, MqctlError):
@@ -222,10 +222,8 @@ def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dic
             brokers[number].gaps += [] if gap in brokers[number].gaps else [gap]
             continue
         for mode in modes or ():
-            if mode.mode == POP:
-                key = (number, mode.consumer_group)
-                topics[key] = (*topics.get(key, ()), mode.topic)
-    return topics
+            declared.setdefault((number, mode.consumer_group), {})[mode.topic] = mode.mode
+    return declared
 
 
 def declared_modes(asking: Asking, brokers: list[LiveBroker], topic: str | None = None) -> dict[str, set[str]]:
@@ -234,7 +232,7 @@ def declared_modes(asking: Asking, brokers: list[LiveBroker], topic: str | None 
     Args:
         topic: only what was set for it.
     """
-    _popped(asking, brokers, set(range(len(brokers))))
+    _modes(asking, brokers, set(range(len(brokers))))
     modes: dict[str, set[str]] = {}
     for broker in brokers:
         if broker.request_modes is not None and not isinstance(broker.request_modes, MqctlError):
@@ -246,9 +244,17 @@ def declared_modes(asking: Asking, brokers: list[LiveBroker], topic: str | None 
 
 
 def membership_of(
-    group: str, client_ids: tuple[str, ...], connection: ConsumerConnection, popped: tuple[str, ...] = ()
+    group: str, client_ids: tuple[str, ...], connection: ConsumerConnection, modes: Mapping[str, str] = _NO_MODES
 ) -> GroupMembership:
+    """Returns how a broker describes a group.
+
+    Args:
+        modes: how the broker has it consume, by topic, where that was set (5.x, request 402).
+    """
     model = connection.message_model
+    described = [("messageModel", model), ("consumeType", connection.consume_type)]
+    described += [("expressionType", item.expression_type) for item in connection.subscription_table.values()]
+    described += [("mode", mode) for mode in modes.values()]
     return GroupMembership(
         group=group,
         client_ids=client_ids or tuple(item.client_id for item in connection.connection_set),
@@ -260,5 +266,6 @@ def membership_of(
         message_model=MessageModel(model) if model in set(MessageModel) else None,
         consume_from_where=connection.consume_from_where,
         subscriptions=tuple(read_subscription(item) for _, item in sorted(connection.subscription_table.items())),
-        popped_topics=popped,
+        popped_topics=tuple(topic for topic, mode in modes.items() if mode == POP),
+        unknown_kinds={name: value for name, value in described if value and value not in KNOWN_KINDS[name]},
     )
