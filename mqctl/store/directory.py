@@ -25,7 +25,7 @@ from mqctl.store.config_files import CONSUMER_OFFSETS, LoadedConfig, offsets_nam
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
-from mqctl.store.known_parts import Kept, unknown_parts
+from mqctl.store.known_parts import FIELDS, Kept, unknown_fields, unknown_parts
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import read_file, reading_error
@@ -228,6 +228,14 @@ class StoreDirectory:
             *(Unreadable(part, _NOT_KNOWN) for part in unknown_parts(self.path)),
             *(Unreadable(part, _FAMILY_NOT_KNOWN) for part in families),
         ]
+
+    def unknown_fields(self) -> list[Unreadable]:
+        """Returns tables and fields of the files in `config` that no known broker writes."""
+        unknown = []
+        for name in FIELDS:
+            with suppress(MqctlError):  # whoever needs the file says so
+                unknown += unknown_fields(name, self.config(name).value)
+        return [Unreadable(part, _NOT_KNOWN) for part in unknown]
 
     @property
     def left_out(self) -> list[Unreadable]:

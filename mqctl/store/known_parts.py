@@ -8,7 +8,7 @@ Sources: `StorePathConfigHelper`, `BrokerPathConfigHelper`, `PopConsumerService`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 
@@ -27,6 +27,27 @@ TABLES = frozenset({
     "topics", "topics.json", "transactionMetrics", "users",
 })  # fmt: skip
 """Files of tables, and databases of them, in `config`."""
+_TOPIC = frozenset({
+    "attributes", "order", "perm", "readQueueNums", "topicFilterType", "topicName", "topicSysFlag", "writeQueueNums",
+})  # fmt: skip
+_GROUP = frozenset({
+    "attributes", "brokerId", "consumeBroadcastEnable", "consumeEnable", "consumeFromMinEnable",
+    "consumeMessageOrderly", "consumeTimeoutMinute", "groupName", "groupRetryPolicy", "groupSysFlag",
+    "notifyConsumerIdsChangedEnable", "retryMaxTimes", "retryQueueNums", "subscriptionDataSet",
+    "whichBrokerWhenConsumeSlowly",
+})  # fmt: skip
+_ANY: frozenset[str] = frozenset()
+_OFFSETS = ("groupTopicMap", "lmqOffsetTable", "offsetTable", "pullOffsetTable", "resetOffsetTable")
+_OFFSET_TABLES = dict.fromkeys(_OFFSETS, _ANY)
+FIELDS: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "topics.json": {"topicConfigTable": _TOPIC},
+    "subscriptionGroup.json": {"subscriptionGroupTable": _GROUP, "forbiddenTable": _ANY},
+    "consumerOffset.json": _OFFSET_TABLES,
+    "lmqConsumerOffset.json": _OFFSET_TABLES,
+    "delayOffset.json": {"offsetTable": _ANY},
+}
+"""Tables of such files, and the fields of their entries; none where these are names. Files name no release: what a
+newer broker wrote shows by a table or a field that no known one writes."""
 
 # An installation that has its store in its own directory, and what hosts and people leave behind.
 _OTHERS = frozenset({"benchmark", "bin", "conf", "lib", "logs", "lost+found"})
@@ -57,6 +78,21 @@ def unknown_parts(store: Path) -> list[str]:
         *_unknown(_names(store), DIRECTORIES | FILES),
         *(f"config/{name}" for name in _unknown(_names(config), TABLES)),
     ]
+
+
+def unknown_fields(name: str, document: Mapping[str, object]) -> list[str]:
+    """Returns the tables of a file in `config`, and the fields of their entries, that no known broker writes."""
+    tables = FIELDS.get(name)
+    if tables is None:
+        return []
+    odd = [key for key in document if key not in tables and key != "dataVersion"]
+    for table, fields in tables.items():
+        entries = document.get(table)
+        if not fields or not isinstance(entries, Mapping):
+            continue
+        written = {str(key) for entry in entries.values() if isinstance(entry, Mapping) for key in entry}
+        odd += (f"{table}.*.{each}" for each in sorted(written - fields))
+    return [f"config/{name}: {each}" for each in odd]
 
 
 def _names(directory: Path) -> list[str]:

@@ -49,7 +49,7 @@ def command(
         report = verify(directory, progress)
     unread = [
         UnreadPart(part=gap.part, reason=gap.reason)
-        for gap in (*directory.unreadable, *directory.unknown, *report.unread)
+        for gap in (*directory.unreadable, *directory.unknown, *directory.unknown_fields(), *report.unread)
     ]
     emit(verification_document(store, report.summary(), report.damages, unread), output)
     return verification_exit(report.damages, unread)

@@ -57,6 +57,8 @@ def gather_store(
     reading = Reading(StoreDirectory.open(path))
     reading.note_unreadable_formats()
     config_states(reading)  # notes what cannot be read of them, first of all
+    for odd in reading.store.unknown_fields() if Part.STORAGE in parts else ():
+        reading.miss(Part.STORAGE, odd.reason, subject=GapSubject(place=odd.part), cause=Cause.UNREADABLE)
     report = _verified(reading.store, verifier, progress) if deep else None
     if report is None:
         for part in (Part.VERIFICATION, Part.CLOCKS):
