@@ -1,4 +1,4 @@
-"""Faults of replication (MQ116, MQ130 to MQ142), injected into the healthy live cluster, and what looks like them."""
+"""Faults of replication (MQ116, MQ130 to MQ144), injected into the healthy live cluster, and what looks like them."""
 
 from __future__ import annotations
 
@@ -114,6 +114,7 @@ BOTH = SyncState(in_sync=("192.0.2.8:10911", SLAVE_ADDRESS), out_of_sync=(), mas
 SYNC = {"brokerRole": "SYNC_MASTER"}
 SCENES: list[Scene] = [
     ("MQ116", None, pair(told(END - 300 * MIB)), {"behind_bytes": 300 * MIB}),
+    ("MQ144", None, pair(told(END - 5 * MIB), master=told(END, start=END - 3 * MIB)), {"deleted_bytes": 2 * MIB}),
     ("MQ130", None, pair(told(0)), {"missing_bytes": END}),
     ("MQ130", "partial", pair(told(END, start=600 * MIB)), {"missing_bytes": 600 * MIB}),
     ("MQ131", None, pair(told(END + 300)), {"ahead_bytes": 300}),
@@ -175,6 +176,7 @@ SCENES: list[Scene] = [
 STATES: dict[str, ClusterSnapshot] = {
     "MQ116": pair(told(END - 100 * MIB)),
     "MQ130": pair(told(0, up_ms=5_000)),
+    "MQ144": pair(told(0), master=told(END, start=END - 3 * MIB)),
     "MQ131": pair(told(END - 32_768)),
     "MQ132": after(pair(told(END, undispatched=9_165)), pair(told(END, undispatched=300))),
     "MQ133": after(pair(IDLE), pair(IDLE)),

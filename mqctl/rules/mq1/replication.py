@@ -1,4 +1,4 @@
-"""MQ116, MQ130 to MQ138: logs of slaves, and what is really replicated."""
+"""MQ116, MQ130 to MQ138, MQ144: logs of slaves, and what is really replicated."""
 
 from __future__ import annotations
 
@@ -91,6 +91,35 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
         behind = replica.behind_bytes
         if behind is not None and behind > _SLAVE_BEHIND_BYTES and replica.end:
             yield of_slave(replica, behind_bytes=behind)
+
+
+@cluster_rule(
+    "MQ144",
+    Severity.ERROR,
+    source="HAConnection.WriteSocketService",
+    needs=_RUNTIME,
+    playbook="slave-behind",
+    texts=RuleTexts(
+        title="A slave that can never catch up",
+        speaks="a slave's log ends 2 MiB before its master's begins",
+        silent="an empty slave, which begins with its master's newest file",
+        what={
+            "": "The log of slave {broker_id} of {broker} ends {deleted_bytes} before its master's log begins: what it "
+            "needs next is deleted."
+        },
+        effect="The slave gets nothing more, however long it runs. If the master dies, all that is newer is lost.",
+        advice="Stop the slave and empty its store, or copy the master's store to it, then start it again. See why it was away "
+        "for so long: its process, its disk, the network.",
+        explain="A slave asks for its log from where it ends, and a master sends what it has from there on. Retention deleted "
+        "that part while the slave was away. An empty slave begins with the newest file.",
+        next_command=_STATUS,
+    ),
+)
+def slave_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
+    """A slave whose log ends before the master's begins."""
+    for replica in replicas(case.snapshot.brokers):
+        if replica.end and replica.master_start is not None and replica.end < replica.master_start:
+            yield of_slave(replica, deleted_bytes=replica.master_start - replica.end)
 
 
 @cluster_rule(
