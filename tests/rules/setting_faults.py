@@ -205,6 +205,7 @@ def writing(fast: int = 900, slow: int = 0, worst: int = 0, failed: int = 0) -> 
     return telling(putMessageDistributeTime=spread, putMessageFailedTimes=str(failed))
 
 
+DOUBLE_WRITE = {"rocksdbCQDoubleWriteEnable": "true"}
 SYNC = {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "1"}
 
 
@@ -261,6 +262,7 @@ SCENES: list[Scene] = [
     ("MQ641", None, alike(fileReservedTime="48"), {"broker_count": 2, "value_count": 2}),
     ("MQ642", None, signed(aclEnable="false"), {}),
     ("MQ642", "half", using({"authenticationEnabled": "true", "authorizationEnabled": "false"}), {}),
+    ("MQ645", None, using({**DOUBLE_WRITE, "combineCQUseRocksdbForLmq": "false"}), {}),
     ("MQ643", None, using(SYNC), {"process_count": 1, "wanted_count": 2}),
 ]  # fmt: skip
 
@@ -317,6 +319,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ641": alike(namesrvAddr="192.0.2.17:9876;192.0.2.7:9876"),
     "MQ642": using({"aclEnable": "false"}),
     "MQ643": with_slave(SYNC),
+    "MQ645": using(DOUBLE_WRITE),
     "MQ726": after(checking(30, high=40), checking(20)),
     "MQ727": checking(20),
 }

@@ -1,4 +1,4 @@
-"""MQ644: settings that were switched on while a broker ran, and that it reads at its start only."""
+"""MQ644, MQ645: settings that a broker reads at its start only, changed while it ran."""
 
 from __future__ import annotations
 
@@ -47,3 +47,43 @@ def switched_on_too_late(case: Case) -> Iterator[Verdict]:
                 subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
                 params={"broker": case.broker.name, "setting": f"{name}=true", "topic": topic},
             )
+
+
+# Seen on 5.5.0: the broker ends at its start with these, and its log says only that it shuts down.
+_DOUBLE_WRITE, _LIGHT_IN_ROCKSDB = "rocksdbCQDoubleWriteEnable", "combineCQUseRocksdbForLmq"
+
+
+@rule(
+    "MQ645",
+    Severity.ERROR,
+    source="RocksDBLiteLifecycleManager.init",
+    needs=(Part.CONFIG,),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A broker that will not start again",
+        speaks="rocksdbCQDoubleWriteEnable is on and combineCQUseRocksdbForLmq is off",
+        silent="rocksdbCQDoubleWriteEnable is on in 5.3.3, which has no combineCQUseRocksdbForLmq",
+        what={
+            "": "{broker} has {setting} and {other}: it runs, and with these settings it ends itself at its next start."
+        },
+        effect="The broker does not come back after a restart, planned or not. Nothing is printed, and its store.log says only "
+        "that it shuts down.",
+        advice="Set combineCQUseRocksdbForLmq=true, or rocksdbCQDoubleWriteEnable=false, in the broker's file of settings before it "
+        "is restarted.",
+        explain="Consume queues that are written to files and to RocksDB need light queues in RocksDB from 5.5.0 on. A "
+        "setting that was changed while the broker ran is read at its next start.",
+        next_command="mqctl broker config {source} {broker}",
+    ),
+)
+def no_second_start(case: Case) -> Iterator[Verdict]:
+    """Settings of a broker that runs, with which it would end at its start."""
+    config = case.broker.config
+    if (config.get(_DOUBLE_WRITE), config.get(_LIGHT_IN_ROCKSDB)) == ("true", "false"):
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+            params={
+                "broker": case.broker.name,
+                "setting": f"{_DOUBLE_WRITE}=true",
+                "other": f"{_LIGHT_IN_ROCKSDB}=false",
+            },
+        )
