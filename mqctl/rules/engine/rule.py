@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mqctl.allocation.group_view import GroupView, group_views
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, Value, Why
@@ -208,6 +208,9 @@ class ClusterCase:
 
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
 ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
+J = TypeVar("J", Judge, ClusterJudge)
+_JUDGES = {"Case": "judge", "ClusterCase": "cluster_judge"}
+"""Fields of a `Rule`, by what its function is annotated to look at."""
 
 _FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS})
 _LIVE_ONLY = frozenset(
@@ -326,56 +329,23 @@ def rule(
     groups: frozenset[GroupKind] = frozenset(),
     topics: frozenset[TopicKind] = frozenset(),
     proven_to: Release = NEWEST,
-) -> Callable[[Judge], Judge]:
-    """Registers a rule that looks at one broker at a time.
-
-    Raises:
-        ValueError: the code is taken or the playbook is none of ours.
-    """
-
-    _check(code, playbook)
-
-    def register(judge: Judge) -> Judge:
-        RULES[code] = Rule(
-            code=code,
-            severity=severity,
-            source=source,
-            needs=needs,
-            playbook=playbook,
-            texts=texts,
-            groups=groups,
-            topics=topics,
-            proven_to=proven_to,
-            judge=judge,
-        )
-        return judge
-
-    return register
-
-
-def cluster_rule(
-    code: str,
-    severity: Severity,
-    *,
-    source: str,
-    needs: tuple[Part, ...] = (),
-    playbook: str,
-    texts: RuleTexts,
-    groups: frozenset[GroupKind] = frozenset(),
-    topics: frozenset[TopicKind] = frozenset(),
-    proven_to: Release = NEWEST,
     least_window: Callable[[Settings], int] | None = None,
     other_playbooks: Mapping[str, str] | None = None,
-) -> Callable[[ClusterJudge], ClusterJudge]:
-    """Registers a rule that looks at the whole cluster.
+) -> Callable[[J], J]:
+    """Registers a rule: a function of a `Case`, which is asked of each broker, or of a `ClusterCase`, asked once.
 
     Raises:
         ValueError: the code is taken or the playbook is none of ours.
+        TypeError: it is a function of something else.
     """
 
     _check(code, playbook, *(other_playbooks or {}).values())
 
-    def register(judge: ClusterJudge) -> ClusterJudge:
+    def register(judge: J) -> J:
+        looks_at = next(iter(judge.__annotations__.values()), None)
+        if looks_at not in _JUDGES:
+            raise TypeError(f"rule {code} looks at {looks_at}: not at a {' or '.join(_JUDGES)}")
+        judges: dict[str, Any] = {_JUDGES[looks_at]: judge}
         RULES[code] = Rule(
             code=code,
             severity=severity,
@@ -388,7 +358,7 @@ def cluster_rule(
             proven_to=proven_to,
             least_window=least_window,
             other_playbooks=other_playbooks or {},
-            cluster_judge=judge,
+            **judges,
         )
         return judge
 

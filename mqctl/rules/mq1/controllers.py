@@ -9,12 +9,12 @@ from mqctl.model.gap import Part
 from mqctl.model.replicas import replicas
 from mqctl.model.replication import SeenController, SyncState
 from mqctl.model.route import MASTER_ID
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _NAMED = 3
 
 
-@cluster_rule(
+@rule(
     "MQ141",
     Severity.ERROR,
     source="AutoSwitchHAService",
@@ -53,7 +53,7 @@ def alone_in_sync_state_set(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ142",
     Severity.ERROR,
     source="ControllerManager",

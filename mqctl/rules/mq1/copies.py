@@ -11,7 +11,7 @@ from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.replication import CopiedTables
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 from mqctl.rules.mq1.replication import of_slave, starting
 
 _STATUS = "mqctl ha status {source} {broker}"
@@ -23,7 +23,7 @@ _NAMED = 3
 _LOSES_OFFSETS = frozenset({"V5_5_0"})
 
 
-@cluster_rule(
+@rule(
     "MQ139",
     Severity.ERROR,
     source="SlaveSynchronize",
@@ -139,7 +139,7 @@ def _copied_ms(master: BrokerSnapshot) -> int:
     return _COPIED_V5_MS if (master.version or "").startswith("V5") else _COPIED_MS
 
 
-@cluster_rule(
+@rule(
     "MQ140",
     Severity.ERROR,
     source="BrokerOuterAPI",

@@ -10,7 +10,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _STATUS = "mqctl ha status {source} {broker}"
 _CONFIG = "mqctl broker config {source} {broker}"
@@ -67,7 +67,7 @@ def _before(case: ClusterCase) -> dict[tuple[str, int], Replica]:
     return {(replica.name, replica.broker_id): replica for replica in slaves}
 
 
-@cluster_rule(
+@rule(
     "MQ116",
     Severity.ERROR,
     source="HAService",
@@ -93,7 +93,7 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, behind_bytes=behind)
 
 
-@cluster_rule(
+@rule(
     "MQ144",
     Severity.ERROR,
     source="HAConnection.WriteSocketService",
@@ -122,7 +122,7 @@ def slave_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, deleted_bytes=replica.master_start - replica.end)
 
 
-@cluster_rule(
+@rule(
     "MQ130",
     Severity.ERROR,
     source="HAConnection.WriteSocketService",
@@ -166,7 +166,7 @@ def slave_incomplete(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ131",
     Severity.ERROR,
     source="HAService.HAClient",
@@ -192,7 +192,7 @@ def slave_ahead(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, ahead_bytes=-replica.behind_bytes)
 
 
-@cluster_rule(
+@rule(
     "MQ132",
     Severity.ERROR,
     source="CommitLog.checkMessageAndReturnSize",
@@ -242,7 +242,7 @@ def _reads_nothing(earlier: Replica, replica: Replica) -> bool:
     return replica.dispatched <= earlier.dispatched
 
 
-@cluster_rule(
+@rule(
     "MQ133",
     Severity.ERROR,
     source="HAService.HAClient",
@@ -287,7 +287,7 @@ def _stood(earlier: Replica, replica: Replica) -> bool:
     return earlier.end == replica.end < earlier.master_end <= replica.master_end
 
 
-@cluster_rule(
+@rule(
     "MQ134",
     Severity.ERROR,
     source="DefaultHAConnection",
@@ -340,7 +340,7 @@ def strangers(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ135",
     Severity.WARNING,
     source="CommitLog.handleHA",
@@ -377,7 +377,7 @@ def _is_v5(broker: BrokerSnapshot) -> bool:
     return (broker.version or "").startswith("V5")
 
 
-@cluster_rule(
+@rule(
     "MQ136",
     Severity.ERROR,
     source="BrokerStartup",
@@ -413,7 +413,7 @@ def role_and_id(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ137",
     Severity.ERROR,
     source="CommitLog.appendData",
@@ -449,7 +449,7 @@ def other_file_sizes(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ138",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, any_window, cluster_rule, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, any_window, rule
 
 _RUNTIME = (Part.RUNTIME,)
 # Buckets of putMessageDistributeTime from which clients time out or are told that the broker is busy; the worst last.
@@ -55,7 +55,7 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ118",
     Severity.ERROR,
     source="StoreStatsService.putMessageFailedTimes",

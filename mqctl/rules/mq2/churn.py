@@ -10,13 +10,13 @@ from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.audience import ONLINE
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, any_window, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, any_window, rule
 
 _Connections = dict[tuple[str, str], set[str]]
 _Holders = dict[str, dict[object, frozenset[str]]]
 
 
-@cluster_rule(
+@rule(
     "MQ219",
     Severity.WARNING,
     source="ClientHousekeepingService, ConsumerManager.doChannelCloseEvent",
@@ -72,7 +72,7 @@ def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ220",
     Severity.WARNING,
     source="ConsumerManager.doChannelCloseEvent, RebalanceService",

@@ -11,14 +11,14 @@ from mqctl.model.past import MemberReturns
 from mqctl.model.spans import DAY_MS, HOUR_MS
 from mqctl.rules.engine.audience import EVERY
 from mqctl.rules.engine.past_view import too_short
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, rule
 
 # Three deployments of a day each restart every member once.
 _LEAST_RETURNS = 4
 _OFTEN = 12
 
 
-@cluster_rule(
+@rule(
     "MQ221",
     Severity.WARNING,
     source="ConsumerManager.doChannelCloseEvent",

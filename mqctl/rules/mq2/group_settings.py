@@ -12,7 +12,7 @@ from mqctl.model.member import Member
 from mqctl.model.names import is_system_group
 from mqctl.model.route import MASTER_ID
 from mqctl.rules.engine.audience import EVERY, GroupKind, kind_of
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 # From this release (3.4.9) on a client of Java says itself how often a message is tried; the group's number is unused.
 _OWN_MAXIMUM = 121
@@ -28,7 +28,7 @@ _SENDING_BACK = frozenset({GroupKind.CLUSTERING, GroupKind.PULL, GroupKind.PROXY
 _Held = dict[str, SubscriptionGroupConfig]
 
 
-@cluster_rule(
+@rule(
     "MQ217",
     Severity.WARNING,
     source="SubscriptionGroupConfig",

@@ -8,7 +8,7 @@ from mqctl.allocation.group_view import refusing_brokers
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.rules.engine.audience import ONLINE, SUBSCRIBED, GroupKind, TopicKind
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _SETTINGS = (Part.MEMBERS, Part.GROUPS, Part.CONFIG)
 
@@ -17,7 +17,7 @@ def _is_off(value: str | None) -> bool:
     return (value or "").strip().lower() == "false"
 
 
-@cluster_rule(
+@rule(
     "MQ213",
     Severity.FATAL,
     source="PullMessageProcessor.processRequest",
@@ -51,7 +51,7 @@ def group_without_settings(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ214",
     Severity.FATAL,
     source="BrokerConfig.enablePropertyFilter",
@@ -90,7 +90,7 @@ def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ215",
     Severity.WARNING,
     source="SubscriptionGroupConfig.consumeMessageOrderly",
@@ -133,7 +133,7 @@ def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ218",
     Severity.ERROR,
     source="PullMessageProcessor.processRequest",

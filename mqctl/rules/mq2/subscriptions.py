@@ -19,7 +19,7 @@ from mqctl.model.gap import Part
 from mqctl.model.member import MessageModel, Subscription
 from mqctl.model.names import is_retry_topic, is_system_group
 from mqctl.rules.engine.audience import EVERY, JOINED, LAGGING, ONLINE, SHARING, SUBSCRIBED, GroupKind, TopicKind
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 from mqctl.rules.engine.tag_skipping import skipped_by_tags
 
 _SHOW = "mqctl subscription show {source} -g {group}"
@@ -56,7 +56,7 @@ def _silence(view: GroupView) -> Iterator[Unknown]:
         yield Unknown(subject=view.subject, why=Why(Reason.SILENT_MEMBERS, values))
 
 
-@cluster_rule(
+@rule(
     "MQ202",
     Severity.FATAL,
     source="ConsumerManager",
@@ -99,7 +99,7 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ203",
     Severity.FATAL,
     source="ConsumerFilterManager, DefaultMessageFilter",
@@ -174,7 +174,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ204",
     Severity.FATAL,
     source="ConsumerFilterManager",
@@ -207,7 +207,7 @@ def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ205",
     Severity.FATAL,
     source="ConsumerGroupInfo",
@@ -252,7 +252,7 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ206",
     Severity.ERROR,
     source="RebalanceImpl.rebalanceByTopic",
@@ -301,7 +301,7 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ207",
     Severity.WARNING,
     source="LocalFileOffsetStore",
@@ -338,7 +338,7 @@ def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ208",
     Severity.ERROR,
     source="ConsumerGroupInfo",
@@ -375,7 +375,7 @@ def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ209",
     Severity.INFO,
     source="RebalanceImpl.rebalanceByTopic",
@@ -409,7 +409,7 @@ def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ210",
     Severity.FATAL,
     source="MQClientManager",
@@ -455,7 +455,7 @@ def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ211",
     Severity.WARNING,
     source="RebalanceImpl",
@@ -533,7 +533,7 @@ def unknown_group(case: Case) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ212",
     Severity.FATAL,
     source="AllocateMessageQueueStrategy",

@@ -11,12 +11,12 @@ from mqctl.model.gap import Part
 from mqctl.model.member import filtered_topics
 from mqctl.model.names import is_system_group
 from mqctl.rules.engine.audience import APPLICATION
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, rule
 
 _SHOWN = 3
 
 
-@cluster_rule(
+@rule(
     "MQ216",
     Severity.INFO,
     source="DefaultMessageFilter, ConsumerFilterManager",

@@ -10,14 +10,14 @@ from mqctl.model.gap import Part
 from mqctl.model.member import MessageModel
 from mqctl.model.queue import MessageQueue
 from mqctl.rules.engine.audience import EVERY_TOPIC, SHARING, SUBSCRIBED
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 
 _SHOW = "mqctl allocation show {source} -g {group}"
 
 _OWNERS = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
 
 
-@cluster_rule(
+@rule(
     "MQ309",
     Severity.FATAL,
     source="RebalanceImpl.updateProcessQueueTableInRebalance",
@@ -112,7 +112,7 @@ def _may_be_locked(case: ClusterCase, view: GroupView, queues: list[MessageQueue
     return case.now_ms + lasts_ms
 
 
-@cluster_rule(
+@rule(
     "MQ310",
     Severity.FATAL,
     source="RebalanceImpl.updateProcessQueueTableInRebalance",
@@ -165,7 +165,7 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ313",
     Severity.WARNING,
     source="AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle",

@@ -13,7 +13,7 @@ from mqctl.model.names import group_of, is_retry_topic, is_system_topic
 from mqctl.model.numbers import decimal
 from mqctl.model.queue_state import QueueState
 from mqctl.rules.engine.audience import APPLICATION, PUSHED, SHARING, SUBSCRIBED, GroupKind
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 from mqctl.rules.engine.stalled_queues import pushed_instances, unfinished_queues, works_elsewhere
 
 _SHOW = "mqctl allocation show {source} -g {group}"
@@ -30,7 +30,7 @@ def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subj
     return Subject(kind=SubjectKind.CLIENT, group=view.group, client=client, topic=topic, queue_id=queue_id)
 
 
-@cluster_rule(
+@rule(
     "MQ302",
     Severity.WARNING,
     source="AllocateMessageQueueAveragely",
@@ -71,7 +71,7 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ303",
     Severity.WARNING,
     source="AllocateMessageQueueAveragely",
@@ -112,7 +112,7 @@ def uneven_shares(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ304",
     Severity.WARNING,
     source="ConsumeMessageConcurrentlyService",
@@ -150,7 +150,7 @@ def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ305",
     Severity.INFO,
     source="ConsumeMessageOrderlyService",
@@ -184,7 +184,7 @@ def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ306",
     Severity.WARNING,
     source="DefaultMQPushConsumerImpl.pullMessage",
@@ -266,7 +266,7 @@ def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
         yield info, verdict, works_elsewhere(case, info, unfinished, idle_ms)
 
 
-@cluster_rule(
+@rule(
     "MQ307",
     Severity.ERROR,
     source="ProcessQueue",
@@ -292,7 +292,7 @@ def blocked(case: ClusterCase) -> Iterator[Verdict]:
     return (verdict for _, verdict, elsewhere in _waiting(case) if not elsewhere)
 
 
-@cluster_rule(
+@rule(
     "MQ315",
     Severity.WARNING,
     source="ConsumeMessageConcurrentlyService",
@@ -324,7 +324,7 @@ def waits_its_turn(case: ClusterCase) -> Iterator[Verdict]:
             yield replace(verdict, evidence={"thread_count": info.thread_count, **numbers})
 
 
-@cluster_rule(
+@rule(
     "MQ308",
     Severity.ERROR,
     source="ProcessQueue.isPullExpired",

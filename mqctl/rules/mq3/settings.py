@@ -11,7 +11,7 @@ from mqctl.model.member import RunningInfo
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import MINUTE_MS
 from mqctl.rules.engine.audience import ONLINE, SHARING
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _NEEDS = (Part.MEMBERS, Part.RUNNING_INFO)
 _USUAL_BATCH = 32
@@ -31,7 +31,7 @@ def _set(info: RunningInfo, name: str) -> int | None:
     return decimal(info.properties.get(name))
 
 
-@cluster_rule(
+@rule(
     "MQ311",
     Severity.WARNING,
     source="DefaultMQPushConsumer.pullInterval, pullThresholdForQueue",
@@ -88,7 +88,7 @@ def held_back_by_itself(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ312",
     Severity.INFO,
     source="DefaultMQPushConsumer",
@@ -168,7 +168,7 @@ _DOUBTFUL = (
 )
 
 
-@cluster_rule(
+@rule(
     "MQ314",
     Severity.ERROR,
     source="ClientConfig, DefaultMQPushConsumer",

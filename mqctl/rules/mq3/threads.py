@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.rules.engine.audience import ONLINE
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 if TYPE_CHECKING:
     from mqctl.stacks.verdict import StackVerdict
@@ -40,7 +40,7 @@ def verdict_about(client: str, verdict: StackVerdict) -> Verdict:
     )
 
 
-@cluster_rule(
+@rule(
     "MQ320",
     Severity.FATAL,
     source="ConsumeMessageService",
@@ -71,7 +71,7 @@ def deadlock(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ320")
 
 
-@cluster_rule(
+@rule(
     "MQ321",
     Severity.ERROR,
     source="ConsumeMessageService",
@@ -99,7 +99,7 @@ def lock_wait(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ321")
 
 
-@cluster_rule(
+@rule(
     "MQ322",
     Severity.ERROR,
     source="ConsumeMessageService",
@@ -135,7 +135,7 @@ def slow_downstream(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ322")
 
 
-@cluster_rule(
+@rule(
     "MQ323",
     Severity.ERROR,
     source="ConsumeMessageService",
@@ -165,7 +165,7 @@ def own_waiting(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ323")
 
 
-@cluster_rule(
+@rule(
     "MQ324",
     Severity.WARNING,
     source="ConsumeMessageService",
@@ -198,7 +198,7 @@ def own_work(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ324")
 
 
-@cluster_rule(
+@rule(
     "MQ325",
     Severity.WARNING,
     source="MessageQueueLock",
@@ -227,7 +227,7 @@ def queue_lock_wait(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ325")
 
 
-@cluster_rule(
+@rule(
     "MQ326",
     Severity.WARNING,
     source="ConsumeMessageService",
@@ -251,7 +251,7 @@ def unknown_standstill(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ326")
 
 
-@cluster_rule(
+@rule(
     "MQ327",
     Severity.ERROR,
     source="ProcessQueue",
@@ -292,7 +292,7 @@ def idle_behind(case: ClusterCase) -> Iterator[Verdict]:
     return _of(case, "MQ327")
 
 
-@cluster_rule(
+@rule(
     "MQ328",
     Severity.WARNING,
     source="ConsumeMessageConcurrentlyService",

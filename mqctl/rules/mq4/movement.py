@@ -28,7 +28,7 @@ from mqctl.rules.engine.audience import (
     GroupKind,
     TopicKind,
 )
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, any_window, cluster_rule, restarting
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, any_window, restarting, rule
 from mqctl.rules.engine.stalled_queues import queues_in_turn
 
 _LAG = "mqctl group lag {source} -g {group}"
@@ -67,7 +67,7 @@ def _queue(key: _Key) -> Subject:
     return Subject(kind=SubjectKind.QUEUE, broker=broker, group=group, topic=topic, queue_id=queue_id)
 
 
-@cluster_rule(
+@rule(
     "MQ410",
     Severity.ERROR,
     source="ProcessQueue.removeMessage",
@@ -127,7 +127,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         yield restarting(subject, Reason.RESTARTING_STANDING, count)
 
 
-@cluster_rule(
+@rule(
     "MQ411",
     Severity.WARNING,
     source="ConsumerOffsetManager",
@@ -173,7 +173,7 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ412",
     Severity.WARNING,
     source="SendMessageProcessor.consumerSendMsgBack",
@@ -220,7 +220,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ413",
     Severity.ERROR,
     source="SendMessageProcessor.consumerSendMsgBack",
@@ -259,7 +259,7 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ414",
     Severity.FATAL,
     source="DefaultMessageStore.CleanCommitLogService",
@@ -331,7 +331,7 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
     )
 
 
-@cluster_rule(
+@rule(
     "MQ418",
     Severity.INFO,
     source="PopMessageProcessor, HeartbeatSyncer",
@@ -383,7 +383,7 @@ def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ419",
     Severity.WARNING,
     source="RemoteBrokerOffsetStore.persistAll",
@@ -427,7 +427,7 @@ def progress_not_stored(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ424",
     Severity.WARNING,
     source="ProcessQueue.removeMessage, ConsumerOffsetManager.commitOffset",

@@ -13,7 +13,7 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_grou
 from mqctl.model.queue import MessageQueue
 from mqctl.rules.engine.audience import COMMITTING, EVERY, LAGGING, SHARING, SUBSCRIBED, TopicKind
 from mqctl.rules.engine.filtered_backlog import weigh
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, rule
 
 _LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
 _FIRST_V5 = 413
@@ -419,7 +419,7 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ415",
     Severity.INFO,
     source="RebalancePushImpl.computePullFromWhere",

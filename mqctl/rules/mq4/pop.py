@@ -9,7 +9,7 @@ from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.rules.engine.audience import EVERY, ONLINE, POPPED
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, cluster_rule, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, rule
 
 _SWITCH, _READ_FIRST = "enableRetryTopicV2", "retrieveMessageFromPopRetryTopicV1"
 _MANY_TIMES = 3
@@ -99,7 +99,7 @@ def stranded_retries(case: Case) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ421",
     Severity.WARNING,
     source="ConsumeMessagePopConcurrentlyService.ConsumeRequest",
@@ -200,7 +200,7 @@ def held_without_end(case: Case) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ422",
     Severity.ERROR,
     source="RebalanceImpl.getRebalanceResultFromBroker",

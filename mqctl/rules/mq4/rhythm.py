@@ -11,7 +11,7 @@ from mqctl.model.past import Hours, RecordedPast
 from mqctl.model.spans import DAY_MS
 from mqctl.rules.engine.audience import APPLICATION, COMMITTING
 from mqctl.rules.engine.past_view import Expectation, Rhythm, last_whole_hour, rhythm_before, too_short
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, rule
 
 _EXPLAIN = (
     "Compares the last whole hour of a recording with the same hour of former days, up to four weeks: of the same weekday "
@@ -26,7 +26,7 @@ _NEEDED_MS = 8 * DAY_MS
 _LEAST_HOURLY = 100
 
 
-@cluster_rule(
+@rule(
     "MQ433",
     Severity.WARNING,
     source="ConsumerOffsetManager.commitOffset",
@@ -68,7 +68,7 @@ def consumption_out_of_rhythm(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ434",
     Severity.WARNING,
     source="SendMessageProcessor",

@@ -13,7 +13,7 @@ from mqctl.model.past import GroupHours, Hours
 from mqctl.model.spans import DAY_MS
 from mqctl.rules.engine.audience import COMMITTING, EVERY, LAGGING, SUBSCRIBED
 from mqctl.rules.engine.past_view import DAY, WEEK, days_back, known, too_short
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, rule
 
 # Of a day so many hours must be known, or its best hour may have been another.
 _DAY_KNOWN = 20
@@ -44,7 +44,7 @@ class _Leak:
         return self.last_at_ms + round((retention_ms - self.best_ms[-1]) / step_ms * DAY_MS)
 
 
-@cluster_rule(
+@rule(
     "MQ430",
     Severity.WARNING,
     source="DefaultMessageStore.CleanCommitLogService",
@@ -122,7 +122,7 @@ def _retention_ms(case: ClusterCase, item: GroupHours) -> int:
     return min(spans, default=case.settings.file_reserved_ms)
 
 
-@cluster_rule(
+@rule(
     "MQ431",
     Severity.WARNING,
     source="ConsumeMessageConcurrentlyService",
@@ -182,7 +182,7 @@ def _by_week(hours: Hours) -> list[int]:
     return sums[::-1]
 
 
-@cluster_rule(
+@rule(
     "MQ432",
     Severity.INFO,
     source="SubscriptionGroupManager",

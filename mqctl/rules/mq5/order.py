@@ -15,7 +15,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.audience import APPLICATION, ORDERED, SHARING, SUBSCRIBED, GroupKind, TopicKind
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, any_window, cluster_rule, restarting
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, any_window, restarting, rule
 
 _SHOW = "mqctl allocation show {source} -g {group}"
 _STACKS = "mqctl stacks dump {source} -g {group} --client {client}"
@@ -43,7 +43,7 @@ def _verdict(view: GroupView, info: RunningInfo, queues: list[HeldQueue], **evid
     )
 
 
-@cluster_rule(
+@rule(
     "MQ501",
     Severity.WARNING,
     source="RebalanceLockManager",
@@ -74,7 +74,7 @@ def unlocked_queues(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             yield verdict
 
 
-@cluster_rule(
+@rule(
     "MQ502",
     Severity.ERROR,
     source="RebalancePushImpl.removeUnnecessaryMessageQueue",
@@ -109,7 +109,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
             yield _verdict(view, info, hung, idle_ms=max(0, case.now_ms - newest_ms))
 
 
-@cluster_rule(
+@rule(
     "MQ503",
     Severity.ERROR,
     source="ConsumeMessageOrderlyService.checkReconsumeTimes",
@@ -158,7 +158,7 @@ def _held_before(earlier: ClusterSnapshot | None) -> dict[tuple[str, str, Messag
     return {(info.group, info.client_id, held.queue): held for info in running for held in info.queues}
 
 
-@cluster_rule(
+@rule(
     "MQ504",
     Severity.ERROR,
     source="ProcessQueue.isLockExpired",
@@ -195,7 +195,7 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
             yield replace(verdict, confidence=case.age_confidence(info))
 
 
-@cluster_rule(
+@rule(
     "MQ505",
     Severity.WARNING,
     source="ConsumeMessageConcurrentlyService",
@@ -257,7 +257,7 @@ def _consuming(view: GroupView, topic: str, *, orderly: bool) -> list[str]:
     return [client for client in telling if view.subscription(client, topic) is not None]
 
 
-@cluster_rule(
+@rule(
     "MQ507",
     Severity.ERROR,
     source="SelectMessageQueueByHash",
@@ -301,7 +301,7 @@ def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ508",
     Severity.ERROR,
     source="MQClientInstance.topicRouteData2TopicPublishInfo",
@@ -348,7 +348,7 @@ def _write_queues(route: TopicRoute) -> int:
     return sum(queues.write_queue_count for queues in route.queues)
 
 
-@cluster_rule(
+@rule(
     "MQ506",
     Severity.ERROR,
     source="MQClientInstance.topicRouteData2TopicPublishInfo",

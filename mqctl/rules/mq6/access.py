@@ -9,7 +9,7 @@ from mqctl.model.access import DENY, ENABLE, NORMAL, SUPER, AccessState
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _LIST = "aclEnable"
 _SWITCHES = (_LIST, "authenticationEnabled", "authorizationEnabled")
@@ -26,7 +26,7 @@ def _subject(broker: BrokerSnapshot) -> Subject:
     return Subject(kind=SubjectKind.BROKER, broker=broker.name)
 
 
-@cluster_rule(
+@rule(
     "MQ630",
     Severity.ERROR,
     source="AuthConfig",
@@ -101,7 +101,7 @@ def _of_user(state: AccessState, name: str) -> tuple[object, object]:
     return next((user for user in state.users if user.name == name), None), frozenset(entries)
 
 
-@cluster_rule(
+@rule(
     "MQ631",
     Severity.ERROR,
     source="DefaultAuthorizationContextBuilder",
@@ -152,7 +152,7 @@ def _open_variant(broker: BrokerSnapshot, first_users: list[str]) -> str | None:
     return "password" if first_users else None
 
 
-@cluster_rule(
+@rule(
     "MQ632",
     Severity.WARNING,
     source="AclAuthorizationHandler",
@@ -199,7 +199,7 @@ def contradicting_entries(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ633",
     Severity.ERROR,
     source="DefaultAuthenticationHandler",
@@ -234,7 +234,7 @@ def well_known_password(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ634",
     Severity.ERROR,
     source="PlainPermissionManager",

@@ -11,7 +11,7 @@ from mqctl.model.gap import Cause, Part
 from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID
 from mqctl.rules.engine.audience import APPLICATION, ONLINE
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _BROKERS = "mqctl broker list {source}"
 
@@ -49,7 +49,7 @@ def _registered(case: ClusterCase) -> dict[tuple[str, int], set[str]]:
     return names
 
 
-@cluster_rule(
+@rule(
     "MQ620",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",
@@ -93,7 +93,7 @@ def nobody_answers(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ621",
     Severity.ERROR,
     source="BrokerConfig.brokerIP1",
@@ -138,7 +138,7 @@ def impossible_address(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ622",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",
@@ -196,7 +196,7 @@ def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ623",
     Severity.WARNING,
     source="BrokerController.getBrokerAddr",
@@ -227,7 +227,7 @@ def not_its_own_address(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ624",
     Severity.ERROR,
     source="MQClientAPIImpl.updateNameServerAddressList",
@@ -280,7 +280,7 @@ def _servers(text: str | None) -> set[str]:
     return {part.strip() for part in re.split("[;,]", text or "") if part.strip()}
 
 
-@cluster_rule(
+@rule(
     "MQ625",
     Severity.WARNING,
     source="RebalanceImpl.rebalanceByTopic",
@@ -319,7 +319,7 @@ def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ626",
     Severity.WARNING,
     source="NettyRemotingClient.getAndCreateNameserverChannel",
@@ -349,7 +349,7 @@ def silent_name_server(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ627",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",

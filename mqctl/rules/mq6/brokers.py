@@ -8,10 +8,10 @@ from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.gone_brokers import GoneBroker, gone_brokers
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 
-@cluster_rule(
+@rule(
     "MQ617",
     Severity.ERROR,
     source="RouteInfoManager.scanNotActiveBroker",
@@ -85,7 +85,7 @@ def _variant(gone: GoneBroker) -> str:
     return ("expected" if gone.expected_by else "seen") + size
 
 
-@cluster_rule(
+@rule(
     "MQ615",
     Severity.WARNING,
     source="ProducerManager",

@@ -9,14 +9,14 @@ from mqctl.model.gap import Part
 from mqctl.model.names import group_of
 from mqctl.model.newest import NewestMessage
 from mqctl.model.spans import DAY_MS, MINUTE_MS, SECOND_MS
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _AHEAD_MS, _BEHIND_MS = 10 * SECOND_MS, MINUTE_MS
 # One message may have been under way for long; hardly all of them.
 _LEAST = 3
 
 
-@cluster_rule(
+@rule(
     "MQ650",
     Severity.WARNING,
     source="MessageExtBrokerInner.bornTimestamp",

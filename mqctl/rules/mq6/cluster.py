@@ -11,7 +11,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.rules.engine.audience import APPLICATION, EVERY_TOPIC
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
 
 _ROUTES = (Part.ROUTES,)
 # DefaultMQProducer.defaultTopicQueueNums: a producer asks for so many when a topic is created by its first message.
@@ -29,7 +29,7 @@ def _masters(case: ClusterCase) -> dict[str, set[str]]:
     return masters
 
 
-@cluster_rule(
+@rule(
     "MQ618",
     Severity.FATAL,
     source="RouteInfoManager.registerBroker",
@@ -59,7 +59,7 @@ def no_broker(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ619",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",
@@ -100,7 +100,7 @@ def _names_by_address(case: ClusterCase) -> dict[str, set[str]]:
     return names
 
 
-@cluster_rule(
+@rule(
     "MQ605",
     Severity.WARNING,
     source="RouteInfoManager.wipeWritePermOfBrokerByLock",
@@ -135,7 +135,7 @@ def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ606",
     Severity.WARNING,
     source="TopicConfigManager",
@@ -172,7 +172,7 @@ def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ607",
     Severity.INFO,
     source="TopicConfigManager",
@@ -203,7 +203,7 @@ def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ629",
     Severity.WARNING,
     source="MQClientInstance.topicRouteData2TopicPublishInfo",
@@ -242,7 +242,7 @@ def nowhere_to_send(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ608",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",
@@ -278,7 +278,7 @@ def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ635",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",
@@ -355,7 +355,7 @@ def _shape(route: TopicRoute, brokers: set[str]) -> tuple[object, ...] | None:
     return (tuple(queues), tuple(addresses), route.order_conf) if queues else None
 
 
-@cluster_rule(
+@rule(
     "MQ609",
     Severity.ERROR,
     source="RouteInfoManager",
@@ -388,7 +388,7 @@ def master_gone(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ610",
     Severity.ERROR,
     source="BrokerConfig.brokerPermission",
@@ -416,7 +416,7 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ614",
     Severity.WARNING,
     source="TopicConfigManager.createTopicInSendMessageMethod",

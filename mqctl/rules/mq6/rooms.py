@@ -13,7 +13,7 @@ from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKi
 from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
 from mqctl.rules.engine.audience import SHARING, SUBSCRIBED
-from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting
+from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 
 _SHOW = "mqctl allocation show {source} -g {group}"
 
@@ -116,7 +116,7 @@ def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
     return named_clients(members) if members else None
 
 
-@cluster_rule(
+@rule(
     "MQ611",
     Severity.FATAL,
     source="AllocateMachineRoomNearby",
@@ -159,7 +159,7 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ612",
     Severity.WARNING,
     source="AllocateMachineRoomNearby",
@@ -212,7 +212,7 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 )
 
 
-@cluster_rule(
+@rule(
     "MQ613",
     Severity.WARNING,
     source="AllocateMachineRoomNearby",
@@ -261,7 +261,7 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ616",
     Severity.FATAL,
     source="AllocateMessageQueueByConfig",

@@ -12,7 +12,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.spans import HOUR_MS
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, cluster_rule, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, rule
 from mqctl.text import sentence
 
 _CONFIG = (Part.CONFIG,)
@@ -203,7 +203,7 @@ _COMPARED = {
 }
 
 
-@cluster_rule(
+@rule(
     "MQ641",
     Severity.WARNING,
     source="BrokerConfig",
@@ -287,7 +287,7 @@ def access_unchecked(case: Case) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule(
+@rule(
     "MQ643",
     Severity.WARNING,
     source="MessageStoreConfig.brokerRole",

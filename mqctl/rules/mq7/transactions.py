@@ -9,7 +9,7 @@ from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
 from mqctl.model.transaction_state import CommittedTransaction, PendingTransaction
-from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, any_window, cluster_rule, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, any_window, rule
 
 _NEEDS = (Part.TRANSACTIONS,)
 _HISTORY = (Part.TRANSACTIONS, Part.VERIFICATION)
@@ -285,7 +285,7 @@ def delayed_half(case: Case) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule(
+@rule(
     "MQ726",
     Severity.ERROR,
     source="TransactionalMessageServiceImpl.check",

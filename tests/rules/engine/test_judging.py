@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.past import RecordedPast
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import TopicRoute
-from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.thresholds import Settings
 from mqctl.rules import RULES, diagnose
 from mqctl.rules.engine.judging import Diagnosis
-from mqctl.rules.engine.rule import Case, ClusterCase, any_window, cluster_rule, rule
+from mqctl.rules.engine.rule import Case, ClusterCase, Verdict, any_window, rule
 from tests.each import each
 from tests.rules.live_faults import after, standing_at
 from tests.rules.live_snapshots import BROKERS, LIVE, NOW, ONE, TWO, membership
@@ -282,15 +283,26 @@ def test_the_sentences_of_a_rule_by_key_and_variant() -> None:
 
 def test_a_code_stands_for_one_rule_and_a_playbook_is_one_of_ours() -> None:
     texts = RULES["MQ401"].texts
-    for register in (rule, cluster_rule):
-        with pytest.raises(ValueError, match="MQ401 is registered twice"):
-            register("MQ401", Severity.INFO, source="x", playbook="backlog", texts=texts)
-        with pytest.raises(ValueError, match="unknown playbook nothing"):
-            register("MQ999", Severity.INFO, source="x", playbook="nothing", texts=texts)
+    with pytest.raises(ValueError, match="MQ401 is registered twice"):
+        rule("MQ401", Severity.INFO, source="x", playbook="backlog", texts=texts)
+    with pytest.raises(ValueError, match="unknown playbook nothing"):
+        rule("MQ999", Severity.INFO, source="x", playbook="nothing", texts=texts)
     with pytest.raises(ValueError, match="unknown playbook other"):
-        cluster_rule(
-            "MQ999", Severity.INFO, source="x", playbook="backlog", texts=texts, other_playbooks={"v": "other"}
-        )
+        rule("MQ999", Severity.INFO, source="x", playbook="backlog", texts=texts, other_playbooks={"v": "other"})
+
+
+def test_a_rule_looks_at_a_broker_or_at_the_cluster_by_what_its_function_takes() -> None:
+    for code, entry in RULES.items():
+        assert (entry.judge is None) != (entry.cluster_judge is None), code
+    texts = RULES["MQ401"].texts
+
+    def of_something_else(broker: BrokerSnapshot) -> list[Verdict]:
+        return []
+
+    register: Any = rule("MQ999", Severity.INFO, source="x", playbook="backlog", texts=texts)
+    with pytest.raises(TypeError, match="MQ999 looks at BrokerSnapshot"):
+        register(of_something_else)
+    assert "MQ999" not in RULES
 
 
 @each(
