@@ -2,7 +2,8 @@
 
 A page prepares what its examples need in comments, `<!-- setup` and lines of shell; they run in the order of the page,
 in the same empty directory and with the same empty home. `...` on a line of its own stands for any lines. What differs
-from run to run (times, spans, ports, process ids, ids of messages and changes) is compared by its place, not its value.
+from run to run (times, spans, ports, process ids, ids of messages and changes), and how many rules there are, is
+compared by its place, not its value.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _VARYING = (
     (re.compile(r"\bpid \d+"), "pid PID"),
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|min|h|d)\b"), "SPAN"),
     (re.compile(r"\(\d+(\.\d+)? (B|KiB|MiB)\)"), "(SIZE)"),
+    (re.compile(r"\bfrom \d+ rules\b|\d+ 条规则"), "from COUNT rules"),  # a new rule renews no page
     (re.compile(r"\s+"), " "),
     (re.compile(r"\b\d+ SPAN \d+(\.\d+)? MiB$"), "PID SPAN SIZE"),  # a row of `local status`
 )
