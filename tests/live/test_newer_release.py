@@ -14,7 +14,7 @@ from mqctl.client.remoting.links import Links
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.release import NEWEST, release_text
 from mqctl.protocol.codes import RequestCode, version_ordinal
-from mqctl.protocol.requests_admin import GetBrokerConfig
+from mqctl.protocol.requests_admin import GetAllTopicConfig, GetBrokerConfig
 from tests.each import each
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -119,6 +119,21 @@ def test_a_diagnosis_names_the_release_once(mqctl: Run, cluster: EmbeddedCluster
         is_next(cluster),
         False,
     )
+
+
+@each("value", ["LITE", "PRIORITY", "NORMAL", "FIFO"])
+def test_a_plan_for_a_topic_of_an_unknown_kind_says_so(mqctl: Run, empty: EmbeddedCluster, value: str) -> None:
+    empty.reset()
+    address = empty.broker("broker-a").address
+    with Links() as links, Peer(address) as peer:
+        links.ask(address, put_topic(TopicConfig(name="Pay", attributes={"message.type": "DELAY"})), Deadline(60_000))
+        body = peer.call(GetAllTopicConfig()).body
+    assert b'"message.type":"DELAY"' in body
+    changed = body.replace(b'"message.type":"DELAY"', f'"message.type":"{value}"'.encode())
+    empty.fault(RequestCode.GET_ALL_TOPIC_CONFIG, Answer(0, body=changed))
+    plan = mqctl("topic", "update", "-t", "Pay", "--queues", "8", "-n", empty.namesrv, "-o", "json")
+    said = [(item["key"], item["values"]["value"]) for item in plan.json.get("cautions", [])]
+    assert (plan.exit_code, said) == (0, [("plan-odd-attribute", value)] if value in ("LITE", "PRIORITY") else [])
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,10 @@ from mqctl.errors import ExitCode
 from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
 from mqctl.execute.records import DONE, NOT_MOVED, UNKNOWN, WENT_BACK, AnyRecord, ChangePart
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause
 from mqctl.model.release import NEWEST, Release
-from mqctl.operations.plans.cautions import cautions
+from mqctl.operations.plans.cautions import cautions, of_kinds
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.text import composed, sentence
@@ -79,6 +80,10 @@ class Change(Performer[P, R]):
         """Keeps a plan that is shown, for a second process to carry out; there, returns what was shown."""
         return plan
 
+    def changed(self, plan: P) -> Iterable[TopicConfig | SubscriptionGroupConfig]:
+        """Returns the topics and groups that are changed, as they are; none where it changes something else of them."""
+        return ()
+
     @abstractmethod
     def document(self, plan: P) -> Document:
         """Returns the plan to be shown."""
@@ -125,7 +130,7 @@ def run_change(
         MqctlError: as `Performer.plan`, `confirm` and `carry_through`.
     """
     plan = change.bound(change.plan(), execute=consent.execute)
-    careful = cautions(change.newer(), change.proven_to)
+    careful = [*cautions(change.newer(), change.proven_to), *of_kinds(change.changed(plan))]
     shown = change.document(plan).with_cautions(careful)
     if planned is not None:
         planned(plan, shown)

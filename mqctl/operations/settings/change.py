@@ -14,8 +14,9 @@ from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import NOT_MOVED, SettingPart, SettingRecord
 from mqctl.execute.settings import carry_out
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.plan import ClusterIdentity
-from mqctl.model.setting_plan import SettingPlan
+from mqctl.model.setting_plan import SettingKind, SettingPlan, config_of
 from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.change_words import way_back
@@ -61,6 +62,13 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
     def bound(self, plan: SettingPlan, *, execute: bool) -> SettingPlan:
         must_be_shown((plan.kind, plan.subject, plan.identity, plan.moving), execute=execute)
         return plan
+
+    def changed(self, plan: SettingPlan) -> Iterable[TopicConfig | SubscriptionGroupConfig]:
+        for step in plan.moving:
+            if step.old is not None and step.kind is SettingKind.TOPIC:
+                yield config_of(TopicConfig, step.subject, step.old)
+            elif step.old is not None and step.kind is SettingKind.GROUP:
+                yield config_of(SubscriptionGroupConfig, step.subject, step.old)
 
     def document(self, plan: SettingPlan) -> Document:
         return plan_document(plan)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.finding import Reason, Subject, Why
 from mqctl.model.gap import Part
 from mqctl.model.release import Release, release_of, release_text
@@ -99,6 +100,12 @@ class UnknownKinds:
     def why(self, subject: Subject) -> Why | None:
         """Returns why nothing is judged of a subject; None where its topic and its group are known."""
         return self.topics.get(subject.topic or "") or self.groups.get(subject.group or "")
+
+
+def odd_attributes(entry: TopicConfig | SubscriptionGroupConfig) -> list[Why]:
+    """Returns the attributes of a topic or group that are not known, of many the first."""
+    known = _TOPIC_ATTRIBUTES if isinstance(entry, TopicConfig) else _GROUP_ATTRIBUTES
+    return list(_odd([(entry.name, entry.attributes)], known).values())
 
 
 def _odd(every: Iterable[tuple[str, Mapping[str, str]]], known: _Known) -> dict[str, Why]:
