@@ -182,6 +182,15 @@ class HeldQueue:
         firsts = (self.transaction_count, self.transaction_min_offset), (self.cached_count, self.cached_min_offset)
         return min((offset for count, offset in firsts if count), default=None)
 
+    def unfinished_since_ms(self, arrived_ms: int | None) -> int:
+        """Returns since when it has finished none of what it holds, at most: since its last finish, or since there is
+        something to finish, if that came later.
+
+        Args:
+            arrived_ms: no message that it holds was stored before; None where nothing tells.
+        """
+        return max(self.last_consume_time_ms, arrived_ms or 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRates:

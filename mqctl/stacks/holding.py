@@ -77,18 +77,28 @@ class ConsumerSituation:
     @property
     def idle_ms(self) -> int | None:
         """How long the queue with messages that waits longest finished none."""
-        times = [queue.last_consume_time_ms for queue in self.queues if queue.cached_count]
-        return max(0, self.held.now_ms - min(times)) if times else None
+        return max((self.unfinished_ms(queue) for queue in self.queues if queue.cached_count), default=None)
+
+    def unfinished_ms(self, queue: HeldQueue) -> int:
+        """Returns for how many milliseconds a queue finished none of what it holds; nothing is held longer than it
+        exists."""
+        row, first, arrived_ms = self.row_of(queue), queue.first_held_offset, None
+        if row is not None and first is not None:
+            if row.broker_offset is not None and first >= row.broker_offset:
+                arrived_ms = self.held.now_ms  # came after the queue's end was asked for
+            elif row.consumer_offset is not None and row.consumer_offset <= first:
+                arrived_ms = row.next_store_time_ms
+        return max(0, self.held.now_ms - queue.unfinished_since_ms(arrived_ms))
 
     @property
     def blocked(self) -> list[HeldQueue]:
         """Queues that hold messages and finished none for a while, or stood at one message in two looks."""
-        now_ms, limit = self.held.now_ms, self.limits.blocked_ms
+        limit = self.limits.blocked_ms
         apart = self.held.apart_ms >= self.limits.standing_ms
         return [
             item
             for item in self.queues
-            if (item.cached_count and now_ms - item.last_consume_time_ms > limit) or (apart and self._stands(item))
+            if (item.cached_count and self.unfinished_ms(item) > limit) or (apart and self._stands(item))
         ]
 
     @property
@@ -125,7 +135,7 @@ class ConsumerSituation:
             for queue in self.queues
             if queue.cached_count and (queue in self.blocked or self._stands(queue)) and not group_of(queue.queue.topic)
         ]
-        return min(standing, key=lambda queue: queue.last_consume_time_ms) if standing else None
+        return max(standing, key=self.unfinished_ms, default=None)
 
     def starved(self) -> list[QueueLag]:
         """Returns queues in which one message has been waiting for longer than it takes to be pulled, and waited at the

@@ -228,7 +228,7 @@ def _busy(pool: _Pool) -> StackVerdict:
     holding = pool.situation.holds_offset()
     if holding is not None:
         numbers |= {"held_queue": _queue(holding.queue), "queue_offset": holding.cached_min_offset}
-        numbers["idle_ms"] = max(0, pool.situation.held.now_ms - holding.last_consume_time_ms)
+        numbers["idle_ms"] = pool.situation.unfinished_ms(holding)
     made = _made(pool, code, variant=variant, params=params, evidence={"thread_count": counts[cls], **numbers})
     return replace(made, severity=Severity.WARNING) if slow else made
 
@@ -258,7 +258,7 @@ def _idle(pool: _Pool) -> StackVerdict | None:
                 **numbers,
                 "queue_offset": holding.cached_min_offset,
                 "cached_count": holding.cached_count,
-                "idle_ms": max(0, situation.held.now_ms - holding.last_consume_time_ms),
+                "idle_ms": situation.unfinished_ms(holding),
             },
         )
     late = situation.uncommitted()

@@ -154,7 +154,7 @@ SCENES: list[Scene] = [
 
 _STOPPED: Any = {"cached_count": 5, "cached_min_offset": 900, "last_consume_time_ms": NOW - 10 * MINUTE}
 DOUBLE_SCENES: list[tuple[Scene, str]] = [
-    (("MQ327", "held", behind(ONE_AT_WORK, **_STOPPED), {"queue_offset": 900, "idle_ms": 10 * MINUTE}), "MQ307"),
+    (("MQ327", "held", behind(ONE_AT_WORK, **_STOPPED), {"queue_offset": 900, "idle_ms": 2 * MINUTE}), "MQ307"),
     (("MQ327", "lost", behind(IDLE_POOL, **_STOPPED), {"queue_offset": 900}), "MQ307"),
     (("MQ327", "stopped", behind(IDLE_POOL, last_pull_time_ms=NOW - 10 * MINUTE), {"queue_count": 1}), "MQ308"),
 ]

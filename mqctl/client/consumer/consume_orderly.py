@@ -76,6 +76,7 @@ class OrderlyService:
                 self._run_later(process_queue, RELOCKED_DELAY_MS)
                 return
             messages = process_queue.take(consuming.settings.batch_size)
+            process_queue.last_consume_ms = consuming.clock.now_ms()  # as Java's takeMessages: not after the listener
             if not messages or not self._consume(process_queue, messages):
                 return
 
@@ -89,7 +90,6 @@ class OrderlyService:
             heard = consuming.call(messages, context)
         finally:
             process_queue.gate.leave()
-        process_queue.last_consume_ms = consuming.clock.now_ms()
         return self._finish(process_queue, messages, context, heard)
 
     def _finish(

@@ -17,7 +17,7 @@ from mqctl.model.finding import Confidence, Reason, Severity, Subject, Value, Wh
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.model.member import RunningInfo
+from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.queue import MessageQueue
@@ -168,6 +168,30 @@ class ClusterCase:
             for broker in self.snapshot.brokers
             for item in broker.consumer_offsets
         }
+
+    @cached_property
+    def _next_store_times(self) -> dict[tuple[str, MessageQueue], int | None]:
+        """Store times of the messages at committed offsets, by group and queue."""
+        return {
+            (item.group, MessageQueue(item.topic, broker.name or "", item.queue_id)): item.next_store_time_ms
+            for broker in self.snapshot.brokers
+            for item in broker.consumer_offsets
+        }
+
+    def unfinished_ms(self, group: str, held: HeldQueue) -> int:
+        """Returns for how many milliseconds a member has finished none of what it holds of a queue.
+
+        Nothing is held longer than it exists: what lies above the queue's end came after that was asked for, and what
+        lies at or above the committed offset is no older than the message there.
+        """
+        first, arrived_ms = held.first_held_offset, None
+        state = self.queue_states.get(held.queue)
+        committed = self.committed.get((group, held.queue))
+        if first is not None and state is not None and first >= state.max_offset:
+            arrived_ms = self.now_ms
+        elif first is not None and committed is not None and committed <= first:
+            arrived_ms = self._next_store_times[group, held.queue]
+        return self.now_ms - held.unfinished_since_ms(arrived_ms)
 
     def waiting_in(self, group: str, queues: list[MessageQueue]) -> int | None:
         """Counts the messages that wait in `queues`; None when no broker tells its queues."""

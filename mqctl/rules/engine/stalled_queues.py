@@ -19,20 +19,18 @@ def pushed_instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo
             yield view, info
 
 
-def unfinished_queues(case: ClusterCase, info: RunningInfo) -> list[HeldQueue]:
-    """Returns the queues that hold messages of which none was finished for a minute."""
+def unfinished_queues(case: ClusterCase, group: str, info: RunningInfo) -> dict[HeldQueue, int]:
+    """Returns the queues that hold messages of which none was finished for a minute, with the milliseconds of that."""
     limit_ms = case.settings.scaled(case.settings.blocked_ms)
-    return [
-        held
+    idle_ms = {
+        held: case.unfinished_ms(group, held)
         for held in info.queues
-        if held.cached_count
-        and not held.dropped
-        and held.last_consume_time_ms
-        and case.now_ms - held.last_consume_time_ms > limit_ms
-    ]
+        if held.cached_count and not held.dropped and held.last_consume_time_ms
+    }
+    return {held: idle for held, idle in idle_ms.items() if idle > limit_ms}
 
 
-def works_elsewhere(case: ClusterCase, info: RunningInfo, unfinished: list[HeldQueue], idle_ms: int) -> bool:
+def works_elsewhere(case: ClusterCase, info: RunningInfo, unfinished: dict[HeldQueue, int]) -> bool:
     """Tells whether all threads work, on other queues: then none hangs, and what is cached waits its turn.
 
     What has waited longer than full caches take waits for nothing.
@@ -41,7 +39,8 @@ def works_elsewhere(case: ClusterCase, info: RunningInfo, unfinished: list[HeldQ
         return False
     newest_ms = max(held.last_consume_time_ms for held in info.queues)
     moves = case.now_ms - newest_ms <= case.settings.scaled(case.settings.blocked_ms)
-    return moves and info.all_threads_work and idle_ms <= info.full_caches_ms(case.settings.cache_limit_count)
+    full_ms = info.full_caches_ms(case.settings.cache_limit_count)
+    return moves and info.all_threads_work and max(unfinished.values()) <= full_ms
 
 
 def queues_in_turn(case: ClusterCase) -> set[tuple[str, MessageQueue]]:
@@ -49,7 +48,6 @@ def queues_in_turn(case: ClusterCase) -> set[tuple[str, MessageQueue]]:
     return {
         (view.group, held.queue)
         for view, info in pushed_instances(case)
-        if (unfinished := unfinished_queues(case, info))
-        and works_elsewhere(case, info, unfinished, case.now_ms - min(held.last_consume_time_ms for held in unfinished))
+        if (unfinished := unfinished_queues(case, view.group, info)) and works_elsewhere(case, info, unfinished)
         for held in unfinished
     }

@@ -245,10 +245,9 @@ def _limit(case: ClusterCase, info: RunningInfo, held: HeldQueue) -> str | None:
 def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
     """Yields each instance with such queues, a verdict, and whether they only wait for threads that work elsewhere."""
     for view, info in pushed_instances(case):
-        unfinished = unfinished_queues(case, info)
+        unfinished = unfinished_queues(case, view.group, info)
         if not unfinished:
             continue
-        idle_ms = case.now_ms - min(held.last_consume_time_ms for held in unfinished)
         verdict = Verdict(
             subject=_client(view, info.client_id),
             params={
@@ -258,12 +257,12 @@ def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
             },
             evidence={
                 "cached_count": sum(held.cached_count for held in unfinished),
-                "idle_ms": idle_ms,
+                "idle_ms": max(unfinished.values()),
                 "first_offset": min(held.cached_min_offset for held in unfinished),
             },
             confidence=case.age_confidence(info),
         )
-        yield info, verdict, works_elsewhere(case, info, unfinished, idle_ms)
+        yield info, verdict, works_elsewhere(case, info, unfinished)
 
 
 @rule(

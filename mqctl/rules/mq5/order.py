@@ -102,11 +102,15 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
             held
             for held in info.queues
             if (held.dropped and held.try_unlock_count)
-            or (held.transaction_count and 0 < held.last_consume_time_ms < case.now_ms - limit_ms)
+            or (
+                held.transaction_count
+                and held.last_consume_time_ms > 0
+                and case.unfinished_ms(view.group, held) > limit_ms
+            )
         ]
         if hung:
-            newest_ms = max(held.last_consume_time_ms for held in hung)
-            yield _verdict(view, info, hung, idle_ms=max(0, case.now_ms - newest_ms))
+            least_ms = min(case.unfinished_ms(view.group, held) for held in hung)
+            yield _verdict(view, info, hung, idle_ms=max(0, least_ms))
 
 
 @rule(

@@ -267,7 +267,7 @@ def case(info: RunningInfo, scale: float = 1.0, **changes: object) -> ClusterCas
 )
 def test_queues_of_which_nothing_was_finished_for_a_minute(queue: HeldQueue, scale: float, unfinished: bool) -> None:
     info = working(queue)
-    assert unfinished_queues(case(info, scale), info) == ([queue] if unfinished else [])
+    assert list(unfinished_queues(case(info, scale), "G", info)) == ([queue] if unfinished else [])
 
 
 @each(

@@ -1,0 +1,120 @@
+"""Nothing is held longer than it exists: a message that came after a quiet time makes no consumer look hung.
+
+A member tells when it last finished a message, and on a quiet queue that may be hours ago when the next one comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqctl.model.finding import Finding, Value
+from mqctl.model.lag import queue_lags
+from mqctl.model.member import HeldQueue
+from mqctl.model.queue_state import ConsumerOffsetState
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.rules import diagnose
+from mqctl.stacks.holding import ConsumerFacts, ConsumerSituation, StackLimits
+from tests.rules.live_faults import all_orderly
+from tests.rules.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW
+
+_QUEUE = LIVE.running[0].queues[0].queue
+_AGES_MS = st.one_of(st.integers(0, 3 * MINUTE), st.sampled_from([MINUTE, MINUTE + 1, HOUR, 10 * HOUR]))
+
+
+def _holding(held: HeldQueue, committed: int, next_store_time_ms: int | None, end: int) -> ClusterSnapshot:
+    """The healthy cluster, with a first queue of its first member that ends at `end` and is committed so far."""
+    broker = LIVE.brokers[0]
+    offset = ConsumerOffsetState(
+        group="G", topic="Pay", queue_id=0, offset=committed, next_store_time_ms=next_store_time_ms
+    )
+    queue = replace(broker.queues[0], max_offset=end)
+    changed = replace(
+        broker, queues=(queue, *broker.queues[1:]), consumer_offsets=(offset, *broker.consumer_offsets[1:])
+    )
+    member = LIVE.running[0]
+    running = replace(member, queues=(held, *member.queues[1:]))
+    return replace(LIVE, brokers=(changed, *LIVE.brokers[1:]), running=(running, *LIVE.running[1:]))
+
+
+def _idle_ms(finding: Finding) -> Value:
+    return next(item.value for item in finding.evidence if item.name == "idle_ms")
+
+
+@given(
+    finished_ms=_AGES_MS,
+    came_ms=_AGES_MS,
+    first=st.integers(1, 1_000_000),
+    count=st.integers(1, 1_000),
+    uncommitted=st.integers(0, 50),
+    orderly=st.booleans(),
+    after_the_look=st.booleans(),
+)
+def test_a_consumer_is_blamed_from_the_later_of_last_finish_and_arrival(
+    finished_ms: int, came_ms: int, first: int, count: int, uncommitted: int, orderly: bool, after_the_look: bool
+) -> None:
+    first += uncommitted
+    if after_the_look:
+        came_ms, committed, end, next_ms = 0, first, first, None
+    else:
+        committed, end, next_ms = first - uncommitted, first + count, NOW - came_ms
+    place = {"transaction" if orderly else "cached": first}
+    held = HeldQueue(
+        queue=_QUEUE,
+        commit_offset=first,
+        cached_min_offset=place.get("cached", 0),
+        cached_max_offset=first + count - 1,
+        cached_count=0 if orderly else count,
+        transaction_min_offset=place.get("transaction", 0),
+        transaction_count=count if orderly else 0,
+        last_pull_time_ms=NOW - 1_000,
+        last_consume_time_ms=NOW - finished_ms,
+    )
+    snapshot = _holding(held, committed, next_ms, end)
+    snapshot = all_orderly(snapshot) if orderly else snapshot
+    idle_ms = min(finished_ms, came_ms)
+    code = "MQ502" if orderly else "MQ307"
+    findings = [item for item in diagnose(snapshot, only=(code,)).findings if item.code == code]
+    assert [_idle_ms(item) for item in findings] == ([idle_ms] if idle_ms > MINUTE else [])
+
+    lags = queue_lags(snapshot.brokers[0], NOW)
+    situation = ConsumerSituation("G", ConsumerFacts(now_ms=NOW, info=snapshot.running[0], lags=lags), StackLimits())
+    assert situation.unfinished_ms(snapshot.running[0].queues[0]) == idle_ms
+    if not orderly:
+        assert bool(situation.blocked) == (idle_ms > MINUTE)
+
+
+@given(finished_ms=st.integers(MINUTE + 1, HOUR), came_ms=st.integers(0, HOUR), below=st.integers(1, 100))
+def test_a_younger_message_at_an_offset_above_what_is_held_excuses_nobody(
+    finished_ms: int, came_ms: int, below: int
+) -> None:
+    """Where offsets were set forward below a member's feet, the message there tells nothing of what it holds."""
+    held = HeldQueue(
+        queue=_QUEUE,
+        commit_offset=500,
+        cached_min_offset=500,
+        cached_max_offset=500,
+        cached_count=1,
+        last_pull_time_ms=NOW - 1_000,
+        last_consume_time_ms=NOW - finished_ms,
+    )
+    snapshot = _holding(held, 500 + below, NOW - came_ms, 1_000)
+    assert {item.code for item in diagnose(snapshot, only=("MQ307",)).findings} == {"MQ307"}
+
+
+def test_a_member_without_a_word_of_the_message_is_judged_by_its_last_finish() -> None:
+    held = HeldQueue(
+        queue=_QUEUE,
+        commit_offset=500,
+        cached_min_offset=500,
+        cached_max_offset=500,
+        cached_count=1,
+        last_pull_time_ms=NOW - 1_000,
+        last_consume_time_ms=NOW - 2 * MINUTE,
+    )
+    (finding,) = diagnose(_holding(held, 500, None, 1_000), only=("MQ307",)).findings
+    assert _idle_ms(finding) == 2 * MINUTE
+    assert finding.subject.client == LIVE.running[0].client_id
+    assert BROKERS[0] in str(dict(finding.params)["queues"])
