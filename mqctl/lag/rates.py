@@ -66,7 +66,8 @@ class QueueFlow:
         waiting_count: the lag, or else what is from `next_offset` on; None when nobody knows.
         lag_ms: age of the next message to consume; None when not known or nothing waits.
         in_tps, out_tps: messages that arrive and that the group passes, a second.
-        expires_in_ms: time until retention may delete the next message to consume; None when its age is not known.
+        expires_in_ms: time until retention may delete the next message to consume; None when its age is not known,
+            or when it outlived its retention by days.
         cached_count: pulled by the owner and not finished.
     """
 
@@ -227,9 +228,17 @@ def _flow(
         in_tps=in_tps,
         out_tps=out_tps,
         movement=movement,
-        expires_in_ms=max(0, reserved_ms - lag_ms) if lag_ms is not None else None,
+        expires_in_ms=_expires_in_ms(lag_ms, reserved_ms, settings),
         cached_count=owner[1].cached_count if owner else 0,
     )
+
+
+def _expires_in_ms(lag_ms: int | None, reserved_ms: int, settings: Settings) -> int | None:
+    """Returns in how long retention may delete a message of this age. What outlived it by days lies in a file that is
+    not full yet, or is not deleted: then nothing tells."""
+    if lag_ms is None or lag_ms > reserved_ms + settings.outlived_ms:
+        return None
+    return max(0, reserved_ms - lag_ms)
 
 
 def _waits_its_turn(info: RunningInfo, held: HeldQueue, now_ms: int, settings: Settings) -> bool:

@@ -28,6 +28,7 @@ class ReplicaState(StrEnum):
     IN_SYNC = "in-sync"
     CATCHING_UP = "catching-up"
     BEHIND = "behind"
+    CUT_OFF = "cut-off"
     EMPTY = "empty"
     PARTIAL = "partial"
     AHEAD = "ahead"
@@ -130,6 +131,7 @@ def _state(
     behind = master_end - end
     states = {
         ReplicaState.EMPTY: end == 0 and master_end > 0,
+        ReplicaState.CUT_OFF: master_start is not None and 0 < end < master_start,
         ReplicaState.AHEAD: behind < 0,
         ReplicaState.BEHIND: behind > NORMAL_BEHIND_BYTES,
         ReplicaState.DIVERGED: undispatched > (0 if behind == 0 else NORMAL_BEHIND_BYTES),

@@ -81,11 +81,23 @@ class NameServerView:
         address: `host:port`.
         endpoints: all brokers it knows.
         routes: by topic, for the topics that were asked.
+        unknown_topics: those that were asked and that it does not know.
     """
 
     address: str
     endpoints: tuple[BrokerEndpoint, ...] = ()
     routes: tuple[TopicRoute, ...] = ()
+    unknown_topics: tuple[str, ...] = ()
+
+    def unlisted(self, broker_name: str, address: str | None, topics: Iterable[str]) -> set[str]:
+        """Returns those of a master's topics that were asked and that this name server does not list there; none where
+        it does not list the master itself."""
+        if not any(item.name == broker_name and item.master == address for item in self.endpoints):
+            return set()
+        elsewhere = {
+            route.topic for route in self.routes if all(queues.broker_name != broker_name for queues in route.queues)
+        }
+        return {*topics} & (elsewhere | set(self.unknown_topics))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

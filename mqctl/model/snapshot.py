@@ -34,7 +34,9 @@ class BrokerSnapshot:
 
     Attributes:
         name: broker name, None when the source does not tell it.
+        topics_time_ms: when the topic table was last changed, None when the broker did not tell.
         file_reserved_ms: retention of commit log files, None when the broker's configuration is not known.
+        second_file_time_ms: store time of the first message of the log's second file; asked where the log is old.
         cluster, address, broker_id: of a live broker; `address` is the one that was asked.
         version: text of a live broker's release, for instance `V4_9_8`.
         memberships, producers: who is connected; only a live broker knows.
@@ -50,6 +52,7 @@ class BrokerSnapshot:
 
     name: str | None = None
     topics: tuple[TopicConfig, ...] = ()
+    topics_time_ms: int | None = None
     groups: tuple[SubscriptionGroupConfig, ...] = ()
     queues: tuple[QueueState, ...] = ()
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
@@ -58,6 +61,7 @@ class BrokerSnapshot:
     transactions: TransactionState | None = None
     storage: StorageState | None = None
     file_reserved_ms: int | None = None
+    second_file_time_ms: int | None = None
     cluster: str | None = None
     address: str | None = None
     broker_id: int | None = None

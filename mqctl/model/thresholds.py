@@ -45,6 +45,8 @@ class Settings:
         room_rule: how names tell their machine room; None leaves the rules about rooms out.
         time_scale: how much faster than real time the cluster under examination runs; client and broker times shrink
             by it.
+        outlived_ms: what is kept for so long beyond its retention is not about to be deleted: two nights of cleaning
+            have passed it by.
         file_reserved_ms: retention when the broker's configuration is not known (72 h).
     """
 
@@ -78,6 +80,7 @@ class Settings:
     slow_listener_ms: int = 200
     room_rule: RoomRule | None = None
     time_scale: float = 1.0
+    outlived_ms: int = 48 * HOUR_MS
     file_reserved_ms: int = 72 * HOUR_MS
 
     def scaled(self, duration_ms: int) -> int:

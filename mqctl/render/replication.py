@@ -70,8 +70,8 @@ class ReplicaRow:
         log_start, log_end: physical bounds of its commit log.
         behind_bytes: of a slave: bytes that its log ends before its master's; below 0 when it ends after it.
         behind_ms: age of the oldest message that the slave does not have; None where it has all, or that is not known.
-        state: of a slave: `in-sync`, `catching-up`, `behind`, `empty`, `partial`, `ahead`, `diverged`, `no-master`,
-            `unknown`; of a master `master`.
+        state: of a slave: `in-sync`, `catching-up`, `behind`, `cut-off`, `empty`, `partial`, `ahead`, `diverged`,
+            `no-master`, `unknown`; of a master `master`.
         slave_count: of a master: slaves registered under its name.
         sync_state: of a master under a controller: the sync state set as that says, who is out of it, the epoch.
         in_sync, out_of_sync: the same as addresses; a slave that died stays out of it.

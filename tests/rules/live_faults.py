@@ -14,6 +14,7 @@ from mqctl.model.route import RouteQueues, SeenBroker, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from tests.rules.live_snapshots import (
     BROKERS,
+    DAY,
     LIVE,
     MINUTE,
     NOW,
@@ -179,6 +180,45 @@ def _without_second(route: TopicRoute) -> TopicRoute:
     return replace(route, queues=route.queues[:1])
 
 
+def aged(age_ms: int, *, end: int = 90_000_000_000, second_file_time_ms: int | None = None) -> ClusterSnapshot:
+    """One broker's log, that begins at 0 with a message so old, and whose files are kept for a day."""
+    return each_broker(
+        lambda broker: replace(
+            broker,
+            runtime={
+                "earliestMessageTimeStamp": str(NOW - age_ms),
+                "commitLogMinOffset": "0",
+                "commitLogMaxOffset": str(end),
+            },
+            config={"fileReservedTime": "24"},
+            file_reserved_ms=DAY,
+            second_file_time_ms=second_file_time_ms,
+        ),
+        BROKERS[0],
+    )
+
+
+def on_first_only(base: ClusterSnapshot) -> ClusterSnapshot:
+    """The second broker has no Pay: neither its table nor the route."""
+    first, second = base.brokers
+    topics = tuple(config for config in second.topics if config.name != "Pay")
+    second = replace(second, topics=topics, queues=(), consumer_offsets=())
+    return routing(_without_second, replace(base, brokers=(first, second)))
+
+
+def unlisted(*, changed_ms: int = 60 * MINUTE, known: bool = True) -> ClusterSnapshot:
+    """Both brokers have Pay, and the name server lists it for the first only, or for none; the second's table was
+    changed so long ago."""
+    first, second = LIVE.brokers
+    base = replace(LIVE, brokers=(first, replace(second, topics_time_ms=NOW - changed_ms)))
+    if known:
+        return routing(_without_second, base)
+    base = replace(base, brokers=tuple(replace(item, topics_time_ms=NOW - changed_ms) for item in base.brokers))
+    (view,) = base.name_servers
+    routes = tuple(route for route in view.routes if route.topic != "Pay")
+    return replace(base, name_servers=(replace(view, routes=routes, unknown_topics=("Pay",)),))
+
+
 def _wiped(route: TopicRoute) -> TopicRoute:
     return replace(route, queues=(replace(route.queues[0], perm=4), *route.queues[1:]))
 
@@ -336,6 +376,7 @@ SCENES: list[Scene] = [
     ("MQ112", "query", telling(queryThreadPoolQueueHeadWaitTimeMills="16000"), {"wait_ms": 16_000}),
     ("MQ113", None, telling(dispatchBehindBytes=str(100 << 20)), {"behind_bytes": 100 << 20}),
     ("MQ114", None, telling(putLatency99="80"), {"append_ms": 80}),
+    ("MQ123", None, aged(19 * DAY), {"age_ms": 19 * DAY, "retention_ms": DAY, "file_count": 84}),
     ("MQ119", None, telling(recordsSetAside_rmq_sys_wheel_timer="3"), {"record_count": 3}),
     (
         "MQ115",
@@ -488,6 +529,7 @@ SCENES: list[Scene] = [
         with_second(lambda info: replace(info, queues=(*info.queues, held("broker-z", 0)))),
         {"held_count": 1, "last_seen_time_ms": None},
     ),
+    ("MQ636", None, unlisted(), {"topic_count": 1, "name_server_count": 1, "message_count": 2_000}),
     ("MQ619", None, _renamed(), {"name_count": 2}),
     (
         "MQ213",
@@ -562,7 +604,7 @@ DOUBLE_SCENES: list[tuple[Scene, str]] = [
             after(_ordered(routing(_without_second, all_orderly(LIVE))), _ordered(all_orderly(LIVE))),
             {"missing_count": 1},
         ),
-        "MQ606",
+        "MQ636",
     ),
 ]
 SCENES += [
@@ -583,4 +625,4 @@ SCENES += [
     for variant, read in [(None, 2), ("none", 0)]
 ]
 # The loss of a broker without an order to lose.
-SCENES.append(("MQ606", None, routing(_without_second), {"broker_count": 2, "missing_count": 1}))
+SCENES.append(("MQ606", None, on_first_only(LIVE), {"broker_count": 2, "missing_count": 1}))

@@ -14,7 +14,7 @@ from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, Topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
 NOW = 1_795_218_000_000
-MINUTE, HOUR = 60_000, 3_600_000
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 BROKERS = ("broker-a", "broker-b")
 ONE, TWO = "192.0.2.1@100#1", "192.0.2.2@200#2"
 WANTED = (Subscription(topic="Pay", version_ms=NOW - HOUR), Subscription(topic="%RETRY%G", version_ms=NOW - HOUR))

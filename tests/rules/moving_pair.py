@@ -32,7 +32,7 @@ from mqctl.snapshot.live.gatherer import gather_live
 from tests.client.wire_server import Answer, Peer, WireServer
 from tests.rules.live_snapshots import HOUR, MINUTE, NOW
 
-_BEGIN = 1_000_000
+BEGIN = 1_000_000
 _NAME = "broker-a"
 _REFUSED = int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
 
@@ -62,6 +62,7 @@ class MovingPair:
         grows: bytes that reach the master's log before each answer, again and again.
         late: how many answers ago the slave's log was the master's, before each answer; None for one that gets nothing.
         dispatch_late: the same for what the slave has put into its queues; None for one that reads nothing of it.
+        kept_from: where the master's log begins: what was before is deleted.
         stranger: an offset that something else reported to the replication port.
         master, slave: their tables; `changed` are the master's from the answer number `changes_at` on, which the slave
             copies `copies_after` answers later.
@@ -70,6 +71,7 @@ class MovingPair:
     grows: Sequence[int]
     late: Sequence[int | None] = (0,)
     dispatch_late: Sequence[int | None] = (0,)
+    kept_from: int = 0
     stranger: int | None = None
     version: str = "V5_5_0"
     master: Tables = TABLES
@@ -77,15 +79,15 @@ class MovingPair:
     changed: Tables | None = None
     changes_at: int = 0
     copies_after: int = 0
-    _ends: list[int] = field(default_factory=lambda: [_BEGIN])
+    _ends: list[int] = field(default_factory=lambda: [BEGIN])
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        growth = accumulate(cycle(self.grows), initial=_BEGIN)
+        growth = accumulate(cycle(self.grows), initial=BEGIN)
         self._ends = [next(growth) for _ in range(2)]
         self._growth = growth
         self._late, self._dispatch_late = cycle(self.late), cycle(self.dispatch_late)
-        self._slave_end = self._dispatched = _BEGIN
+        self._slave_end = self._dispatched = BEGIN
 
     def look(self) -> ClusterSnapshot:
         """Gathers what both tell."""
@@ -140,12 +142,12 @@ class MovingPair:
             self._dispatched = max(self._dispatched, min(self._slave_end, reached))
         return self._ends[-1]
 
-    def _runtime(self, end: int, dispatched: int) -> KVTable:
+    def _runtime(self, end: int, dispatched: int, start: int = 0) -> KVTable:
         return KVTable(
             table={
                 "brokerVersionDesc": self.version,
                 "bootTimestamp": str(NOW - HOUR),
-                "commitLogMinOffset": "0",
+                "commitLogMinOffset": str(start),
                 "commitLogMaxOffset": str(end),
                 "dispatchBehindBytes": str(end - dispatched),
             }
@@ -154,7 +156,7 @@ class MovingPair:
     def _master(self, command: RemotingCommand) -> Body | None:
         end = self._step()
         if command.code == RequestCode.GET_BROKER_RUNTIME_INFO:
-            return self._runtime(end, end)
+            return self._runtime(end, end, self.kept_from)
         if command.code == RequestCode.GET_BROKER_HA_STATUS:
             self._step()  # the end is read before the connections
             positions = [self._slave_end, *([] if self.stranger is None else [self.stranger])]

@@ -11,7 +11,7 @@ from mqctl.rules import RULES, Settings, diagnose
 from tests.each import each
 from tests.rules import live_faults as live
 from tests.rules.group_faults import popping
-from tests.rules.live_snapshots import NOW, with_second
+from tests.rules.live_snapshots import DAY, NOW, with_second
 from tests.rules.snapshots import HEALTHY, HOUR, TRANSACTIONS, cluster, offset, pending
 
 # What ends a state by itself: RebalanceLockManager, ProcessQueue, RebalanceService, PullMessageProcessor and
@@ -131,6 +131,15 @@ STATES = [
             scaled=False,
         )
         for kept in (HOUR, 72 * HOUR)
+    ),
+    # Files are deleted once a day.
+    Passing(
+        code="MQ123",
+        guard="outlived_ms",
+        world=lambda age: live.aged(100 * DAY, second_file_time_ms=NOW - DAY - age),
+        lasts_ms=60 * DAY,
+        usual_ms=DAY,
+        scaled=False,
     ),
 ]
 # Settings in milliseconds that weigh no state of their own, and why.

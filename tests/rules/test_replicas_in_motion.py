@@ -15,9 +15,9 @@ from mqctl.model.replicas import ReplicaState, replicas
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules import diagnose
 from tests.rules.live_snapshots import HOUR, LIVE, MINUTE, NOW
-from tests.rules.moving_pair import JUST_NOW, TABLES, MovingPair, Tables
+from tests.rules.moving_pair import BEGIN, JUST_NOW, TABLES, MovingPair, Tables
 
-ABOUT_SLAVES = {"MQ116", *(f"MQ{number}" for number in range(130, 142))}
+ABOUT_SLAVES = {"MQ116", *(f"MQ{number}" for number in range(130, 145))}
 GROWTH = st.lists(st.one_of(st.just(0), st.integers(90, 4_000), st.integers(0, 600_000)), min_size=1, max_size=12)
 LATE = st.lists(st.integers(0, 2), min_size=1, max_size=7)
 worlds = settings(max_examples=25)
@@ -61,6 +61,30 @@ def test_a_slave_that_stopped_is_behind_and_named_at_the_second_look(grows: list
     first, second = MovingPair(grows=grows, late=[None]).looks(2)
     assert (state(first), names(first)) == (ReplicaState.CATCHING_UP, [])
     assert names(second) == [("MQ133", None)]
+
+
+@waiting_worlds
+@given(
+    grows=st.lists(st.integers(90, 4_000), min_size=1, max_size=9),
+    deleted=st.one_of(st.integers(1, 5_000), st.integers(1 << 30, 1 << 40)),
+)
+def test_a_slave_whose_next_bytes_are_deleted_is_cut_off_and_called_nothing_else(
+    grows: list[int], deleted: int
+) -> None:
+    pair = MovingPair(grows=[deleted + 100_000, *grows], late=[None], kept_from=BEGIN + deleted)
+    for look in pair.looks(2):
+        assert (state(look), names(look)) == (ReplicaState.CUT_OFF, [("MQ144", None)])
+
+
+@worlds
+@given(grows=GROWTH, late=LATE, kept_from=st.integers(0, BEGIN))
+def test_a_slave_that_follows_a_master_which_deletes_is_in_sync(
+    grows: list[int], late: list[int], kept_from: int
+) -> None:
+    """It is new, or its retention is longer than its master's; what it lacks of the beginning is not looked at here."""
+    for look in MovingPair(grows=grows, late=late, kept_from=kept_from).looks(2):
+        assert names(look) == []
+        assert state(look) is ReplicaState.IN_SYNC
 
 
 @waiting_worlds

@@ -37,6 +37,7 @@ from tests.rules.group_faults import (
 )
 from tests.rules.live_snapshots import (
     BROKERS,
+    DAY,
     LIVE,
     MINUTE,
     NOW,
@@ -375,6 +376,8 @@ STATES: dict[str, State] = {
     "MQ507": live.after(live.routing(live._wider_everywhere), LIVE),
     "MQ508": live.routing(lambda route: replace(route, order_conf="broker-a:2"), live.all_orderly(LIVE)),
     "MQ635": live.after(live._two_name_servers(LIVE), live._two_name_servers(live._knowing(BROKERS[:1]))),
+    "MQ123": live.aged(19 * DAY, end=1 << 30),
+    "MQ636": live.unlisted(changed_ms=50_000),
     "MQ629": live.routing(live._closed_by_numbers(2, BROKERS[:1])),
     "MQ601": _of(
         topics=(_pay(read_queue_count=1, write_queue_count=1),),

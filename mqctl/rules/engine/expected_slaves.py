@@ -14,6 +14,7 @@ from mqctl.text import sentence
 # States in which the distance of both ends says nothing: whatever the limit is, the slave does not have what it should.
 _ILL = {
     ReplicaState.EMPTY: sentence("check-slave-empty", "it has nothing of its master's log"),
+    ReplicaState.CUT_OFF: sentence("check-slave-cut-off", "its log ends before its master's begins"),
     ReplicaState.AHEAD: sentence("check-slave-ahead", "its log ends after its master's"),
     ReplicaState.DIVERGED: sentence("check-slave-diverged", "it cannot read its own log up to the end"),
     ReplicaState.NO_MASTER: sentence("check-slave-no-master", "its master is not registered"),

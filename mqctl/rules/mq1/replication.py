@@ -25,6 +25,7 @@ _STARTING_MS = 60_000
 _SILENT_MS = 20_000
 _NAMED = 3
 _FILE_SIZE = "mappedFileSizeCommitLog"
+_CUT_OFF = ReplicaState.CUT_OFF
 
 
 def of_slave(
@@ -89,7 +90,7 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
     """A slave so far behind its master that a synchronous master gives it up."""
     for replica in replicas(case.snapshot.brokers):
         behind = replica.behind_bytes
-        if behind is not None and behind > _SLAVE_BEHIND_BYTES and replica.end:
+        if behind is not None and behind > _SLAVE_BEHIND_BYTES and replica.end and replica.state is not _CUT_OFF:
             yield of_slave(replica, behind_bytes=behind)
 
 
@@ -118,7 +119,7 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
 def slave_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
     """A slave whose log ends before the master's begins."""
     for replica in replicas(case.snapshot.brokers):
-        if replica.end and replica.master_start is not None and replica.end < replica.master_start:
+        if replica.state is _CUT_OFF and replica.end is not None and replica.master_start is not None:
             yield of_slave(replica, deleted_bytes=replica.master_start - replica.end)
 
 
@@ -268,7 +269,7 @@ def replication_stopped(case: ClusterCase) -> Iterator[Verdict]:
     before = _before(case)
     views = {(broker.name, broker.broker_id): broker.replication for broker in case.snapshot.brokers}
     for replica in replicas(case.snapshot.brokers):
-        if replica.state in (ReplicaState.EMPTY, ReplicaState.NO_MASTER):
+        if replica.state in (ReplicaState.EMPTY, ReplicaState.NO_MASTER, _CUT_OFF):
             continue
         view = views.get((replica.name, replica.broker_id))
         silent_ms = case.now_ms - view.written_ms if view is not None and view.written_ms else 0

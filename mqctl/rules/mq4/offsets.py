@@ -165,12 +165,17 @@ def expired(case: Case) -> Iterator[Verdict]:
     ),
 )
 def about_to_expire(case: Case) -> Iterator[Verdict]:
-    """The next message to consume is so old that retention may delete it first."""
+    """The next message to consume is so old that retention may delete it first.
+
+    What outlived its retention by days is not about to be deleted: its file is not full yet, or MQ123.
+    """
     reserved_ms = case.broker.file_reserved_ms or case.settings.file_reserved_ms
     # A margin as long as the retention would make every lag a loss.
     margin_ms = min(case.settings.expiry_margin_ms, reserved_ms // 4)
     for total in case.lag_totals:
-        if total.lag_ms is not None and total.lag_count and total.lag_ms >= reserved_ms - margin_ms:
+        if total.lag_ms is None or total.lag_ms > reserved_ms + case.settings.outlived_ms:
+            continue
+        if total.lag_count and total.lag_ms >= reserved_ms - margin_ms:
             yield Verdict(
                 subject=_group(case, total.group, total.topic),
                 params=_names(total),

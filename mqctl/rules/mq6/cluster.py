@@ -12,6 +12,7 @@ from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.rules.engine.audience import APPLICATION, EVERY_TOPIC
 from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
+from mqctl.rules.mq6.listings import may_have
 
 _ROUTES = (Part.ROUTES,)
 # DefaultMQProducer.defaultTopicQueueNums: a producer asks for so many when a topic is created by its first message.
@@ -149,7 +150,7 @@ def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
         what={"": "{topic} is missing on {missing_count} of {broker_count:broker} of {cluster}: {brokers}."},
         effect="Those brokers carry none of its load; automatic creation leaves topics like this.",
         advice="Create it on all brokers of the cluster.",
-        explain="Compares the route with the masters of the cluster.",
+        explain="Compares the route, and the topic tables of masters that are not in it, with the masters of the cluster.",
         next_command="mqctl topic route {source} -t {topic}",
     ),
 )
@@ -163,7 +164,7 @@ def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
             continue
         serving = {queues.broker_name for queues in route.queues}
         for cluster in sorted({clusters[name] for name in serving if name in clusters}):
-            missing = sorted(masters[cluster] - serving)
+            missing = sorted(name for name in masters[cluster] - serving if not may_have(case, name, route.topic))
             if missing:
                 yield Verdict(
                     subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
@@ -453,7 +454,8 @@ def created_by_a_send(case: ClusterCase) -> Iterator[Verdict]:
 def _by_sends(case: ClusterCase) -> dict[str, RouteQueues]:
     """Returns the topics that look created by their first message, with the broker that has them."""
     creating = {broker.name: broker for broker in case.snapshot.brokers if _creates(broker)}
-    if all(len(names) < 2 for names in _masters(case).values()):
+    masters = _masters(case)
+    if all(len(names) < 2 for names in masters.values()):
         return {}
     routes = {}
     for route in case.user_routes:
@@ -461,6 +463,11 @@ def _by_sends(case: ClusterCase) -> dict[str, RouteQueues]:
         broker = creating.get(only.broker_name) if only is not None else None
         if only is None or broker is None or only.read_queue_count != only.write_queue_count:
             continue
+        others = {
+            name for names in masters.values() if only.broker_name in names for name in names - {only.broker_name}
+        }
+        if any(may_have(case, name, route.topic) for name in others):
+            continue  # MQ636: it lives there as well, and is not listed
         if only.write_queue_count in _usual(broker):
             routes[route.topic] = only
     return routes

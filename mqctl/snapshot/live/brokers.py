@@ -16,6 +16,7 @@ from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.spans import HOUR_MS
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.codes import V5_0_0, ResponseCode, version_text
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
     from mqctl.model.newest import NewestMessage
     from mqctl.model.replication import CopiedTables, HaView, LogLook
+    from mqctl.model.route import NameServerView
     from mqctl.model.snapshot import BrokerSnapshot
     from mqctl.protocol.bodies_client import ProducerTable
 
@@ -56,6 +58,7 @@ class LiveBroker:
         table_versions: of its tables of topics and of groups, as far as they were asked.
         copied: of a slave: its tables.
         log_again: of a slave that seemed to be behind: its log at a second look.
+        second_file_time_ms: of an old log: store time of the first message of its second file.
         request_modes: who pops and who pulls (402), or why that is not known; None before it was asked.
     """
 
@@ -74,6 +77,7 @@ class LiveBroker:
     table_versions: dict[Part, DataVersion] = field(default_factory=dict)
     copied: CopiedTables | None = None
     log_again: LogLook | None = None
+    second_file_time_ms: int | None = None
     newest: tuple[NewestMessage, ...] = ()
     lost: bool = False
     access: AccessState | None = None
@@ -83,6 +87,14 @@ class LiveBroker:
     @property
     def name(self) -> str:
         return self.address.broker_name
+
+    @property
+    def file_reserved_ms(self) -> int | None:
+        """How long files of its log are kept; None where it does not tell."""
+        from mqctl.model.numbers import decimal
+
+        hours = decimal(self.config.get("fileReservedTime"))
+        return hours * HOUR_MS if hours is not None else None
 
     def snapshot(self) -> BrokerSnapshot:
         """Returns what it told of itself and of replication."""
@@ -96,6 +108,7 @@ class LiveBroker:
             version=self.runtime.get("brokerVersionDesc"),
             runtime=self.runtime,
             config=self.config,
+            file_reserved_ms=self.file_reserved_ms,
             replication=self.replication,
             log_again=self.log_again,
         )
@@ -174,6 +187,19 @@ def ask_topics(asking: Asking, brokers: list[LiveBroker]) -> None:
     """Asks for topic tables."""
     for broker, table in _each(asking, brokers, ask.topic_table(), Part.TOPICS):
         broker.topics = dict(table.topic_config_table)
+        broker.table_versions[Part.TOPICS] = table.data_version
+
+
+def ask_again_about_unlisted(asking: Asking, brokers: list[LiveBroker], views: Iterable[NameServerView]) -> None:
+    """Asks masters once more for the version of their topic tables where name servers do not list some topics of them:
+    one that was deleted between the two questions made the table young."""
+    seen = list(views)
+
+    def unlisted(broker: LiveBroker) -> bool:
+        sets = (view.unlisted(broker.name, broker.address.address, broker.topics) for view in seen)
+        return any(not is_system_topic(topic) for topics in sets for topic in topics)
+
+    for broker, table in _each(asking, list(filter(unlisted, brokers)), ask.topic_table(), Part.TOPICS):
         broker.table_versions[Part.TOPICS] = table.data_version
 
 

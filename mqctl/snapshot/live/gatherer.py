@@ -11,7 +11,6 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo, filtered_topics
 from mqctl.model.names import is_retry_topic, is_system_topic
-from mqctl.model.numbers import decimal
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
 from mqctl.model.progress import Progress
@@ -19,9 +18,8 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.spans import HOUR_MS
 from mqctl.snapshot.live.asking import Asking, Scope
-from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_again_about_unlisted, gather_brokers, masters_of
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
@@ -83,12 +81,13 @@ def gather_live(
     say("brokers")
     brokers = gather_brokers(asking, addresses, wanted)
     if not members_only:
-        _ask_more_of_brokers(asking, brokers)
+        _ask_more_of_brokers(asking, brokers, now_ms)
     say("groups")
     memberships = gather_memberships(asking, brokers, wanted)
     narrow = _of_groups(wanted, brokers, memberships)
     say("routes")
     views, route_gaps = ask_routes(asking, servers, topics := _topics(brokers, narrow))
+    ask_again_about_unlisted(asking, brokers, views)
     say("queues")
     queues = with_hidden_queues(asking, brokers, gather_queues(asking, brokers, narrow), narrow)
     live, others = _by_members(lagging_places(brokers, queues), memberships)
@@ -189,7 +188,15 @@ def _with_routes(
         return views, []
     more, gaps = ask_routes(asking, {view.address: view.endpoints for view in views}, sorted(topics))
     pairs = zip(views, more, strict=True)
-    return tuple(replace(view, routes=(*view.routes, *extra.routes)) for view, extra in pairs), gaps
+    joined = (
+        replace(
+            view,
+            routes=(*view.routes, *extra.routes),
+            unknown_topics=(*view.unknown_topics, *extra.unknown_topics),
+        )
+        for view, extra in pairs
+    )
+    return tuple(joined), gaps
 
 
 def gather_numbers(
@@ -231,13 +238,15 @@ def gather_numbers(
     )
 
 
-def _ask_more_of_brokers(asking: Asking, brokers: list[LiveBroker]) -> None:
+def _ask_more_of_brokers(asking: Asking, brokers: list[LiveBroker], now_ms: int) -> None:
     from mqctl.snapshot.live.access import ask_checked_access
     from mqctl.snapshot.live.replication import ask_copies, ask_replication
+    from mqctl.snapshot.live.retained import ask_second_files
 
     ask_checked_access(asking, masters_of(brokers))
     ask_replication(asking, brokers)
     ask_copies(asking, brokers)
+    ask_second_files(asking, brokers, now_ms)
 
 
 _Records: TypeAlias = "tuple[dict[BrokerAddress, DelayState], dict[BrokerAddress, TransactionState], _Pops]"
@@ -367,7 +376,6 @@ def _snapshot(
     records: _Records,
 ) -> BrokerSnapshot:
     delayed, pending, popped = records
-    hours = decimal(broker.config.get("fileReservedTime"))
     whole = (
         (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS, Part.PRODUCERS)
         if broker.lost and broker.address.is_master
@@ -376,10 +384,12 @@ def _snapshot(
     return BrokerSnapshot(
         name=broker.name,
         topics=tuple(config for _, config in sorted(broker.topics.items())),
+        topics_time_ms=version.timestamp_ms or None if (version := broker.table_versions.get(Part.TOPICS)) else None,
         groups=tuple(config for _, config in sorted(broker.groups.items())),
         queues=queues,
         consumer_offsets=offsets,
-        file_reserved_ms=hours * HOUR_MS if hours is not None else None,
+        file_reserved_ms=broker.file_reserved_ms,
+        second_file_time_ms=broker.second_file_time_ms,
         cluster=broker.address.cluster,
         address=broker.address.address,
         broker_id=broker.address.broker_id,

@@ -68,6 +68,11 @@ def ask_routes(
             routes=tuple(
                 _route(topic, answers.values[address, topic]) for topic in topics if (address, topic) in answers.values
             ),
+            unknown_topics=tuple(
+                topic
+                for topic in topics
+                if (error := answers.errors.get((address, topic))) is not None and refused_with(error, NO_TOPIC)
+            ),
         )
         for address, endpoints in servers.items()
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from embedded_broker import Answer, EmbeddedCluster
+from embedded_broker import Alter, Answer, EmbeddedCluster
 from mqctl.client.admin.broker_changes import delete_group, put_broker_settings, put_group
 from mqctl.client.admin.broker_queries import all_consumer_offsets
 from mqctl.client.admin.cluster import Cluster
@@ -16,6 +18,7 @@ from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.bodies_client import HeartbeatData, ProducerData
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable
 from mqctl.protocol.codes import Language
+from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import Heartbeat
 from mqctl.protocol.requests_namesrv import UpdateNamesrvConfig
 from mqctl.rules import Settings
@@ -78,6 +81,18 @@ def lists_nobody(stage: Stage) -> None:
     """The second of two name servers has just been started, and no broker has registered with it."""
     stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()), server="namesrv-1")
     stage.cluster.fault(105, Answer(17, "No topic route info"), server="namesrv-1")
+
+
+def listed_by_one_only(stage: Stage) -> None:
+    """The second of two name servers took a registration for known and lists no topic Pay of broker-b."""
+
+    def without_b(_: RemotingCommand, answer: RemotingCommand) -> RemotingCommand:
+        route = json.loads(answer.body)
+        for part in ("queueDatas", "brokerDatas"):
+            route[part] = [item for item in route[part] if item["brokerName"] != "broker-b"]
+        return replace(answer, body=json.dumps(route).encode())
+
+    stage.cluster.fault(105, Alter(answer=without_b), server="namesrv-1", where={"topic": "Pay"})
 
 
 def lost_to_half(stage: Stage) -> None:
@@ -257,6 +272,13 @@ FAULTS: dict[str, Fault] = {
         beside=frozenset({"MQ602"}),
     ),
     "MQ635": Fault(inject=lists_nobody, says={"missing_count": 2, "broker_count": 2}),
+    # Its table is younger than a minute: what both looks saw counts.
+    "MQ636": Fault(
+        before=listed_by_one_only,
+        inject=lambda stage: None,
+        says={"topic_count": 1, "name_server_count": 1},
+        beside=frozenset({"MQ608"}),
+    ),
     "MQ601": Fault(inject=shrunk_too_early, says={"message_count": 5}),
     "MQ602": Fault(
         inject=topic_everywhere("Shrinking", read_queue_count=4, write_queue_count=2), says={"write_queue_count": 2}

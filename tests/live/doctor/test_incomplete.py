@@ -3,18 +3,21 @@ topics and members that go while they are looked at."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from embedded_broker import Answer, Drop, EmbeddedCluster
+from embedded_broker import Alter, Answer, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_group
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
 from mqctl.protocol.codes import Language
+from mqctl.protocol.frame import RemotingCommand
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.live.doctor.stage import BROKERS, NEARBY, ONE, TWO, Stage, codes, staged
@@ -118,6 +121,17 @@ def test_a_group_with_nobody_in_it_is_not_called_healthy(stage: Stage, asked: Ru
 @pytest.mark.parametrize("code", [105, 202, 303], ids=["route", "bounds", "ages"])
 def test_a_topic_that_is_deleted_between_two_requests_is_gone_and_no_fault(stage: Stage, code: int) -> None:
     stage.commit("broker-a", 0)
+    told_before: list[str] = []
+
+    def deleted(_: RemotingCommand, answer: RemotingCommand) -> RemotingCommand:
+        table = json.loads(answer.body)
+        told_before.append("a table")
+        if len(told_before) > len(BROKERS):
+            del table["topicConfigTable"]["Pay"]
+            table["dataVersion"]["timestamp"] = stage.now_ms
+        return replace(answer, body=json.dumps(table).encode())
+
+    stage.cluster.fault(21, Alter(answer=deleted))
     stage.cluster.fault(code, Answer(TOPIC_GONE, remark="no topic Pay"), where={"topic": "Pay"})
     diagnosis = stage.judge()
     # Without a topic the offset that is left behind has no queue; nothing else is made of it.
