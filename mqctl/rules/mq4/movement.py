@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from mqctl.allocation.group_view import queue_names
+from mqctl.allocation.group_view import GroupView, queue_names
 from mqctl.lag.advice import BacklogAdvice, backlog_advice
 from mqctl.lag.rates import Outlook
 from mqctl.lag.remedies import Effect
-from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.member import RunningInfo
-from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
+from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.audience import (
     COMMITTING,
@@ -60,6 +61,11 @@ def _ends(snapshot: ClusterSnapshot) -> dict[tuple[str, str, int], int]:
         for broker in snapshot.brokers
         for queue in broker.queues
     }
+
+
+# Members report rates of a minute, by samples of ten seconds each.
+_FAILURES_MS = 20_000
+_LASTING_SHARE, _FEW = 0.9, 5
 
 
 def _queue(key: _Key) -> Subject:
@@ -175,8 +181,8 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
 
 @rule(
     "MQ412",
-    Severity.WARNING,
-    source="SendMessageProcessor.consumerSendMsgBack",
+    Severity.ERROR,
+    source="SendMessageProcessor.consumerSendMsgBack, ConsumeMessageConcurrentlyService.processConsumeResult",
     needs=(Part.MEMBERS, Part.RUNNING_INFO),
     playbook="dead-letters",
     # Orderly members retry in place: nothing comes to the dead letters, and the queue stands still.
@@ -188,16 +194,23 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
         speaks="one message in ten fails",
         silent="one message in two hundred fails",
         what={
-            "": "{failed_share} of what group {group} consumes of {topic} fails. Each failed message comes back as a "
-            "retry; after the last retry it becomes a dead letter.",
+            "": "{failed_share} of what group {group} consumes of {topic} fails. A failed message should come back as a "
+            "retry, and become a dead letter after the last one; `--window 1m` looks whether they do.",
+            "returned": "{failed_share} of what group {group} consumes of {topic} fails. Failed messages come back as retries, and "
+            "become dead letters after the last one: {stored_count:message} within {window_ms}.",
+            "lost": "{failed_share} of what group {group} consumes of {topic} fails, and no failed message comes back: about "
+            "{failed_count:message} failed within {window_ms}, no retry or dead letter was stored, and the offsets moved on.",
             "broadcasting": "{failed_share} of what group {group} consumes of {topic} fails. The group broadcasts: a message that "
             "fails is not tried again, on that instance it is lost.",
             "orderly": "{failed_share} of what orderly group {group} consumes of {topic} fails. A message that fails is tried again "
             "in place, without end unless maxReconsumeTimes is set, and its queue waits behind it.",
         },
-        effect="Retries add to the load, and the messages behind them are delayed.",
-        advice="Read the listener's errors and the reasons in its retries.",
-        explain="Sums the rates that instances report; 1 % or more counts as failing.",
+        effect="Retries add to the load, and the messages behind them are delayed; what does not come back is lost for the group.",
+        advice="Read the listener's errors and the reasons in its retries. Where nothing comes back, look at what the application does with a "
+        "failed call, and replay what was lost.",
+        explain="Sums the rates that instances report; 1 % or more counts as failing. With two looks 20 s apart, failures that went on all "
+        "the time are held against what was stored for the group in retry, delay and dead-letter queues: where nothing was, and offsets moved "
+        "on, the failed messages are lost for the group.",
         next_command=_LAG,
     ),
 )
@@ -212,12 +225,79 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
         for topic, (good, bad) in sorted(totals.items()):
             share = bad / (good + bad) if bad else 0.0
             if share > case.settings.failed_share:
+                variant = "broadcasting" if view.broadcasting else "orderly" if view.orderly else None
+                more: dict[str, Value] = {}
+                if variant is None and not view.pops:
+                    variant, more = _returned(case, view, topic, (bad, share))
                 yield Verdict(
                     subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
                     params={"group": view.group, "topic": topic},
-                    evidence={"failed_share": share, "failed_tps": bad},
-                    variant="broadcasting" if view.broadcasting else "orderly" if view.orderly else None,
+                    evidence={"failed_share": share, "failed_tps": bad, **more},
+                    severity=None if variant == "lost" else Severity.WARNING,
+                    variant=variant,
                 )
+
+
+def _returned(
+    case: ClusterCase, view: GroupView, topic: str, failing: tuple[float, float]
+) -> tuple[str | None, dict[str, Value]]:
+    """Tells whether failed messages came back between two looks, as far as that can be told.
+
+    Members report the failures of a minute: only where these did not become fewer did messages fail in the window. How
+    many they were is their share of what offsets passed; an offset that stands holds them still.
+
+    Args:
+        failing: failures per second, and their share of what is consumed.
+    """
+    failed_tps, share = failing
+    earlier = case.snapshot.earlier
+    if earlier is None or case.window_ms < case.settings.scaled(_FAILURES_MS):
+        return None, {}
+    before_tps = sum(
+        rates.consume_failed_tps
+        for info in earlier.running
+        if info.group == view.group
+        for rates in info.rates
+        if rates.topic == topic
+    )
+    stored = _stored_for(case.snapshot, view.group, _ends(earlier))
+    if stored:
+        return "returned", {"stored_count": stored, "window_ms": case.window_ms}
+    then, now = _committed(earlier), _committed(case.snapshot)
+    moved = sum(max(0, now[key] - then.get(key, now[key])) for key in now if key[:2] == (view.group, topic))
+    failed, lasting = round(share * moved), failed_tps >= before_tps * _LASTING_SHARE > 0
+    if failed < _FEW or not lasting or stored is None or _delays_grew(case.snapshot, earlier):
+        return None, {}
+    return "lost", {"failed_count": failed, "window_ms": case.window_ms, "stored_count": 0}
+
+
+def _stored_for(snapshot: ClusterSnapshot, group: str, then: dict[tuple[str, str, int], int]) -> int | None:
+    """Returns how many messages came to a group's retry and dead-letter topics; None where queues are not known."""
+    if any(gap.part is Part.QUEUES for broker in snapshot.brokers for gap in broker.unavailable):
+        return None
+    topics = (RETRY_PREFIX + group, DLQ_PREFIX + group)
+    return sum(
+        end - then.get(key, 0) for key, end in _ends(snapshot).items() if key[0] in topics and end > then.get(key, 0)
+    )
+
+
+def _delays_grew(snapshot: ClusterSnapshot, earlier: ClusterSnapshot) -> bool:
+    """Tells whether delay levels may have got messages, retries among them, in between."""
+    then, now = _level_ends(earlier), _level_ends(snapshot)
+    return then is None or now is None or any(end > then.get(key, 0) for key, end in now.items())
+
+
+def _level_ends(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int] | None:
+    """Returns the end of each delay level by (broker name, level); None where a master does not tell."""
+    ends: dict[tuple[str, int], int] = {}
+    for broker in snapshot.brokers:
+        if broker.broker_id not in (None, MASTER_ID):
+            continue
+        if broker.delay is None:
+            return None
+        for level in broker.delay.levels:
+            ends[broker.name or "", level.level] = level.queue.max_offset if level.queue is not None else 0
+    return ends
 
 
 @rule(

@@ -250,6 +250,13 @@ FAULTS: dict[str, Fault] = {
         beside=frozenset({"MQ619", "MQ136", "MQ139", "MQ140"}),
         says={},
     ),
+    "MQ144": Fault(
+        inject=all_of(
+            telling(commitLogMinOffset=str(1 << 30), commitLogMaxOffset=str((1 << 30) + 4_096)), other_brokers(slave)
+        ),
+        beside=frozenset({"MQ619", "MQ136", "MQ139", "MQ140"}),
+        says={},
+    ),
     "MQ201": Fault(inject=unknown_group, says={"topic_count": 1}, beside=frozenset({"MQ401"})),
     "MQ301": Fault(inject=hot, settings=Settings(hot_queue_min_count=5), says={"message_count": 9}),
     "MQ506": Fault(

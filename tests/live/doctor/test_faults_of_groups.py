@@ -290,10 +290,11 @@ def test_a_fault_in_a_running_cluster_is_named(stage: Stage, code: str) -> None:
 def test_every_rule_that_a_live_cluster_supports_has_a_fault_here_or_beside() -> None:
     # What only weeks of a recording show is not on a live cluster.
     live = {code for code, rule in RULES.items() if rule.applies_to(OriginKind.LIVE) and Part.PAST not in rule.needs}
-    # What is sent, what is looked at several times, what takes hours to grow old (MQ403),
+    # What is sent, what is looked at several times, what takes hours to grow old (MQ123, MQ403),
     # stacks, replication, delay levels, transactions, pops and access have their own faults in tests of their own.
     own = (
         "MQ120",
+        "MQ123",
         "MQ13",
         "MQ140",
         "MQ141",

@@ -155,6 +155,9 @@ FAULTS: dict[str, Fault] = {
         inject=set_to(authenticationEnabled="true", authorizationEnabled="false"), beside=frozenset({"MQ630"})
     ),
     "MQ644": Fault(inject=set_to(traceTopicEnable="true"), beside=frozenset({"MQ641"})),
+    "MQ645": Fault(
+        inject=set_to(rocksdbCQDoubleWriteEnable="true", combineCQUseRocksdbForLmq="false"), beside=frozenset({"MQ641"})
+    ),
     "MQ643": Fault(
         inject=set_to(brokerRole="SYNC_MASTER", inSyncReplicas="2"), says={"process_count": 1, "wanted_count": 2}
     ),
