@@ -141,6 +141,16 @@ def consume_mode(memberships: Iterable[GroupMembership]) -> str | None:
     return ", ".join(sorted(modes)) or None
 
 
+def broadcasting_groups(memberships: Iterable[GroupMembership]) -> set[str]:
+    """Returns the groups all of whose members broadcast, as far as brokers know them: they keep their offsets
+    themselves, and offsets at brokers say nothing of how far they are."""
+    models: dict[str, set[MessageModel | None]] = {}
+    for entry in memberships:
+        if entry.client_ids:
+            models.setdefault(entry.group, set()).add(entry.message_model)
+    return {group for group, seen in models.items() if seen == {MessageModel.BROADCASTING}}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerMembership:
     """A producer group as one broker sees it."""

@@ -12,6 +12,7 @@ from math import nan
 
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
+from mqctl.model.member import broadcasting_groups
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.model.replicas import Replica, ReplicaState, replicas
@@ -223,7 +224,8 @@ class _ClusterGroups:
     """The groups of one cluster.
 
     Attributes:
-        lags: by group and topic, without retry topics that were empty all the time.
+        lags: by group and topic, without retry topics that were empty all the time, and without groups that broadcast:
+            these keep their offsets themselves.
         whole: whether every broker told offsets and queues; a sum without one of its brokers is no sum.
 
     Args:
@@ -237,7 +239,12 @@ class _ClusterGroups:
         self._now_ms = now_ms
         lags = group_lags(row for broker in brokers for row in queue_lags(broker, now_ms))
         used = {queue.topic for broker in brokers for queue in broker.queues if queue.max_offset}
-        self.lags = [lag for lag in lags if lag.topic in used or not lag.topic.startswith(RETRY_PREFIX)]
+        local = broadcasting_groups(entry for broker in brokers for entry in broker.memberships)
+        self.lags = [
+            lag
+            for lag in lags
+            if lag.group not in local and (lag.topic in used or not lag.topic.startswith(RETRY_PREFIX))
+        ]
         self.whole = not self._lacks(Part.CONSUMER_OFFSETS, Part.QUEUES)
         self.pops_told = not (lacking or any(gap.part is Part.POP for broker in brokers for gap in broker.unavailable))
 

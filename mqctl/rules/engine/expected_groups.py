@@ -9,7 +9,7 @@ from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
-from mqctl.model.member import GroupMembership
+from mqctl.model.member import GroupMembership, broadcasting_groups
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.names_alike import is_pattern
 from mqctl.model.queue_state import QueueState
@@ -18,6 +18,10 @@ from mqctl.rules.engine.expecting import Checked, amount, exact, meant_by, none_
 from mqctl.rules.engine.gone_brokers import GoneBroker
 from mqctl.text import sentence
 
+_BROADCASTS = sentence(
+    "check-group-broadcasts",
+    "its members broadcast and keep their offsets themselves; those at brokers are of an earlier life",
+)
 _NOT_EVERY_TOPIC = sentence("check-not-every-topic", "not known for every topic")
 
 
@@ -48,6 +52,7 @@ class _Looked:
     Attributes:
         groups: applications' groups with offsets or members; one that only has settings never consumed.
         only_dead: groups of which nothing is left but dead letters: no lag, and nobody online.
+        broadcasting: those whose offsets at brokers say nothing.
         lag_gaps, members_gap: what keeps sums and counts from being known.
     """
 
@@ -67,6 +72,7 @@ class _Looked:
             for queue in broker.queues:
                 if queue.topic.startswith(DLQ_PREFIX):
                     self._letters.setdefault(queue.topic.removeprefix(DLQ_PREFIX), []).append(queue)
+        self.broadcasting = broadcasting_groups(entry for held in self.members.values() for entry in held)
         self.groups = {name for name in self.lags.keys() | self.members.keys() if not is_system_group(name)}
         self.only_dead = {name for name, queues in self._letters.items() if any(item.max_offset for item in queues)}
         self.only_dead -= self.groups
@@ -132,13 +138,13 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
     gaps = looked.lag_gaps
     # Of what is equal an application's topic is named, not the group's own retries.
     lags = sorted(looked.lags.get(expected.group, []), key=lambda lag: lag.topic.startswith(RETRY_PREFIX))
-    if not lags:
+    if not lags or expected.group in looked.broadcasting:
         no_offsets = (
             sentence("check-group-no-offsets", "it has no offsets")
             if expected.group in looked.groups
             else sentence("check-group-unheard-of", "it has no offsets, and nobody is online: check the name")
         )
-        reason = gaps[0] if gaps else no_offsets
+        reason = _BROADCASTS if expected.group in looked.broadcasting else gaps[0] if gaps else no_offsets
         for name, limit in (("lag", expected.lag_count), ("lag_time", expected.lag_ms)):
             if limit is not None:
                 yield unknown(name, subject, reason)
