@@ -15,7 +15,7 @@ from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import ask_groups, masters_of
+from mqctl.snapshot.live.brokers import ask_groups, speakers_of
 
 EXAMPLES = ("mqctl group list", "mqctl group list -o json | jq -r '.groups[] | select(.member_count == 0) | .group'")
 
@@ -37,7 +37,7 @@ def command(
     System groups are hidden unless --all.
     """
     with looking(namesrv, profile, timeout, snapshot, proxies=proxy) as look:
-        brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
+        brokers = speakers_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
         look.ask(ask_groups, brokers, Scope())
         memberships = look.memberships(brokers)
         modes = look.declared_modes(brokers)

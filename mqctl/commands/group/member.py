@@ -18,7 +18,7 @@ from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.member import consume_mode
 from mqctl.model.remark import on_one_line
-from mqctl.snapshot.live.brokers import masters_of
+from mqctl.snapshot.live.brokers import speakers_of
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -42,7 +42,7 @@ def command(
     The instance is asked through a broker that it is connected to. Clients in other languages may not answer.
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = masters_of(look.brokers({Part.MEMBERS}))
+        brokers = speakers_of(look.brokers({Part.MEMBERS}))
         memberships = memberships_by_broker(look, brokers, group)
         known = sorted({name for held in memberships.values() for name in held.client_ids})
         if client not in known:

@@ -13,7 +13,7 @@ from mqctl.commands.group.gather import gather_members
 from mqctl.commands.group.view import members_document
 from mqctl.model.gap import Part
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import ask_groups, masters_of
+from mqctl.snapshot.live.brokers import ask_groups, speakers_of
 
 EXAMPLES = ("mqctl group members -g order-service", "mqctl group members -g order-service -o json | jq .members")
 
@@ -30,7 +30,7 @@ def command(
 ) -> int:
     """Show who consumes for a group: each instance with its queues, cache and subscription, as it reports them."""
     with looking(namesrv, profile, timeout, snapshot, proxies=proxy) as look:
-        brokers = masters_of(look.brokers({Part.MEMBERS, Part.GROUPS, Part.CONFIG}))
+        brokers = speakers_of(look.brokers({Part.MEMBERS, Part.GROUPS, Part.CONFIG}))
         memberships = memberships_by_broker(look, brokers, group)
         if not memberships and not any(broker.gaps for broker in brokers):
             group_holders(look, group)  # nobody online is an answer, a name that no broker knows is not

@@ -143,6 +143,14 @@ def masters_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
     return [broker for broker in brokers if broker.address.is_master]
 
 
+def speakers_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
+    """Returns whom consumers talk to: each master, or the first slave of a name whose master is gone."""
+    first: dict[str, LiveBroker] = {}
+    for broker in sorted(brokers, key=lambda item: item.address.broker_id):
+        first.setdefault(broker.name, broker)
+    return [broker for broker in brokers if first[broker.name] is broker]
+
+
 def ask_runtime(asking: Asking, brokers: list[LiveBroker]) -> None:
     """Asks for runtime information, of slaves before their masters: one that follows is never ahead then. Slaves that
     seem to be behind are asked for their logs again."""
@@ -231,7 +239,7 @@ def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: 
     ask_runtime(asking, brokers)
     ask_settings(asking, brokers)
     ask_topics(asking, masters)
-    ask_groups(asking, masters, scope)
+    ask_groups(asking, speakers_of(brokers), scope)  # where a master is gone, its slave knows who is online
     ask_offsets(asking, masters, scope)
     ask_producers(asking, masters)
     return brokers
