@@ -75,7 +75,11 @@ def existing(pid: int, proc: Path = PROC) -> psutil.Process:
     except psutil.NoSuchProcess:
         reason = sentence("capture-ended-or-never-was", "it has ended, or never was")
         if inside_container(proc):
-            reason += "; this runs in a container and sees the processes of that one only"
+            reason = sentence(
+                "capture-in-container",
+                "{reason}; this runs in a container and sees the processes of that one only",
+                reason=reason,
+            )
     raise vanished(pid, reason)
 
 
@@ -99,7 +103,7 @@ def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> Mqctl
         runtime = process.runtime if isinstance(process, LocalProcess) else runtime_of(process)
         facts = facts_of(pid, proc)
     except psutil.NoSuchProcess as error:
-        raise vanished(pid, "it ended while it was looked at") from error
+        raise vanished(pid, sentence("capture-ended-while-looked-at", "it ended while it was looked at")) from error
     if runtime is Runtime.PYTHON:
         return ptrace_obstacle(facts)
     if runtime is Runtime.JVM:

@@ -138,7 +138,13 @@ class LocalProcessDumps:
     def _notes(self) -> list[str]:
         if not self._stopped():
             return []
-        return [f"the process is stopped (SIGSTOP): nothing in it runs until kill -CONT {self.pid}"]
+        return [
+            sentence(
+                "capture-process-stopped",
+                "the process is stopped (SIGSTOP): nothing in it runs until kill -CONT {pid}",
+                pid=self.pid,
+            )
+        ]
 
     def _stopped(self) -> bool:
         try:
@@ -150,7 +156,7 @@ class LocalProcessDumps:
         if ran.code == 0:
             return
         if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
-            raise vanished(self.pid, "it ended while its stacks were taken")
+            raise vanished(self.pid, sentence("capture-ended-while-taken", "it ended while its stacks were taken"))
         tool = Path(self._words[0]).name
         if ran.code is None:
             raise DeadlineError(

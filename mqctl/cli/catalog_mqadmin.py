@@ -68,11 +68,22 @@ def _only_4(name: str, note: str, *ours: str) -> SubCommand:
     return SubCommand(name, coverage, ours, note, in_5_3=False)
 
 
-_NO_ARGUMENT = "the password comes from a file or the terminal, not from the words of a command"
-_REPLICAS = "elections and replica sets are the controller's business; a wrong push loses messages"
-_STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
-_SERVER = "server settings belong in its configuration, where a restart finds them again"
-_CLEANING = "forces the broker to delete files ahead of its own schedule; there is no way back"
+_NO_ARGUMENT = sentence(
+    "cli-password-file-terminal", "the password comes from a file or the terminal, not from the words of a command"
+)
+_REPLICAS = sentence(
+    "cli-elections-controller", "elections and replica sets are the controller's business; a wrong push loses messages"
+)
+_STATIC = sentence(
+    "cli-static-topics-map",
+    "static topics map queues across brokers; a half-done mapping cannot be undone from outside",
+)
+_SERVER = sentence(
+    "cli-server-settings-belong", "server settings belong in its configuration, where a restart finds them again"
+)
+_CLEANING = sentence(
+    "cli-forces-deletion", "forces the broker to delete files ahead of its own schedule; there is no way back"
+)
 
 TABLE: tuple[SubCommand, ...] = (
     # topics
@@ -82,7 +93,12 @@ TABLE: tuple[SubCommand, ...] = (
         "topic update -t TOPIC",
         note=sentence("cli-plan-fewer-queues-only", "a plan; fewer queues only when they are read"),
     ),
-    _only_5("updateTopicList", CommandCoverage.WHOLE, "one plan for all of a file", "cluster apply FILE"),
+    _only_5(
+        "updateTopicList",
+        CommandCoverage.WHOLE,
+        sentence("cli-one-plan-file", "one plan for all of a file"),
+        "cluster apply FILE",
+    ),
     _whole(
         "deleteTopic",
         "topic delete -t TOPIC",
@@ -128,9 +144,16 @@ TABLE: tuple[SubCommand, ...] = (
         "group update -g GROUP",
         note=sentence("cli-what-is-not-given-stays", "what is not given stays"),
     ),
-    _only_5("updateSubGroupList", CommandCoverage.WHOLE, "one plan for all of a file", "cluster apply FILE"),
     _only_5(
-        "setConsumeMode", CommandCoverage.NONE, "switching a group between pull and pop is the application's decision"
+        "updateSubGroupList",
+        CommandCoverage.WHOLE,
+        sentence("cli-one-plan-file", "one plan for all of a file"),
+        "cluster apply FILE",
+    ),
+    _only_5(
+        "setConsumeMode",
+        CommandCoverage.NONE,
+        sentence("cli-switching-pull-pop", "switching a group between pull and pop is the application's decision"),
     ),
     _whole(
         "deleteSubGroup",
@@ -182,7 +205,11 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("sendMessage", "message send -t TOPIC --body TEXT"),
     _whole("consumeMessage", "message consume -t TOPIC", "message tail -t TOPIC"),
     _whole("checkMsgSendRT", "message probe -t TOPIC"),
-    _only_5("dumpCompactionLog", CommandCoverage.NONE, "compaction logs are not read yet"),
+    _only_5(
+        "dumpCompactionLog",
+        CommandCoverage.NONE,
+        sentence("cli-compaction-not-read", "compaction logs are not read yet"),
+    ),
     # brokers, clusters, counters
     _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
     _whole(
@@ -212,34 +239,60 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("addWritePerm", "broker add-write-perm BROKER"),
     _whole("getNamesrvConfig", "cluster config"),
     _none("updateNamesrvConfig", _SERVER),
-    _only_5("addBroker", CommandCoverage.NONE, "adds a broker to a container process; " + _SERVER),
-    _only_5("removeBroker", CommandCoverage.NONE, "removes a broker from a container process; " + _SERVER),
+    _only_5(
+        "addBroker",
+        CommandCoverage.NONE,
+        sentence("cli-adds-container-broker", "adds a broker to a container process; {server}", server=_SERVER),
+    ),
+    _only_5(
+        "removeBroker",
+        CommandCoverage.NONE,
+        sentence("cli-removes-container-broker", "removes a broker from a container process; {server}", server=_SERVER),
+    ),
     _only_5("resetMasterFlushOffset", CommandCoverage.NONE, _REPLICAS),
     _only_5(
         "haStatus",
         CommandCoverage.WHOLE,
-        "beside what masters say: how far each slave really is",
+        sentence("cli-beside-masters", "beside what masters say: how far each slave really is"),
         "ha status BROKER -o wide",
     ),
     _only_5(
         "getSyncStateSet",
         CommandCoverage.WHOLE,
-        "asks the controllers that masters name",
+        sentence("cli-asks-controllers", "asks the controllers that masters name"),
         "ha status -o wide",
     ),
-    _only_5("getBrokerEpoch", CommandCoverage.NONE, "a broker's history of epochs is not asked for"),
-    _only_5("getColdDataFlowCtrInfo", CommandCoverage.NONE, "cold-data flow control is not read yet"),
+    _only_5(
+        "getBrokerEpoch",
+        CommandCoverage.NONE,
+        sentence("cli-epoch-history", "a broker's history of epochs is not asked for"),
+    ),
+    _only_5(
+        "getColdDataFlowCtrInfo",
+        CommandCoverage.NONE,
+        sentence("cli-cold-data-not-read", "cold-data flow control is not read yet"),
+    ),
     _only_5("updateColdDataFlowCtrGroupConfig", CommandCoverage.NONE, _SERVER),
     _only_5("removeColdDataFlowCtrGroupConfig", CommandCoverage.NONE, _SERVER),
     _only_5("setCommitLogReadAheadMode", CommandCoverage.NONE, _SERVER),
-    _only_5("checkRocksdbCqWriteProgress", CommandCoverage.NONE, "consume queues in RocksDB are read offline only"),
+    _only_5(
+        "checkRocksdbCqWriteProgress",
+        CommandCoverage.NONE,
+        sentence("cli-rocksdb-queues-offline", "consume queues in RocksDB are read offline only"),
+    ),
     _only_5(
         "rocksDBConfigToJson",
         CommandCoverage.NONE,
-        "settings in RocksDB are read offline only, by every command with --store",
+        sentence(
+            "cli-rocksdb-settings-offline", "settings in RocksDB are read offline only, by every command with --store"
+        ),
     ),
     # controllers
-    _only_5("getControllerMetaData", CommandCoverage.NONE, "asked by `ha status` and `doctor`, not shown by itself"),
+    _only_5(
+        "getControllerMetaData",
+        CommandCoverage.NONE,
+        sentence("cli-asked-ha-doctor", "asked by `ha status` and `doctor`, not shown by itself"),
+    ),
     _only_5("getControllerConfig", CommandCoverage.NONE, _REPLICAS),
     _only_5("updateControllerConfig", CommandCoverage.NONE, _REPLICAS),
     _only_5("electMaster", CommandCoverage.NONE, _REPLICAS),
@@ -263,30 +316,61 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5(
         "exportMetadataInRocksDB",
         CommandCoverage.NONE,
-        "settings in RocksDB are read offline only, by every command with --store",
+        sentence(
+            "cli-rocksdb-settings-offline", "settings in RocksDB are read offline only, by every command with --store"
+        ),
     ),
     _only_5(
         "exportPopRecord",
         CommandCoverage.NONE,
-        "`group lag` shows what is popped; the key-value store of pops (off by default) is not read",
+        sentence(
+            "cli-lag-shows-popped",
+            "`group lag` shows what is popped; the key-value store of pops (off by default) is not read",
+        ),
     ),
     # access control
-    _only_4("updateAclConfig", "the secret key comes from a file or the terminal", "acl put-account KEY"),
+    _only_4(
+        "updateAclConfig",
+        sentence("cli-secret-file-terminal", "the secret key comes from a file or the terminal"),
+        "acl put-account KEY",
+    ),
     _only_4("deleteAclConfig", "", "acl delete-account KEY"),
     _only_4("clusterAclConfigVersion", "", "acl list"),
-    _only_4("updateGlobalWhiteAddr", "undo brings the former list back, given a copy", "acl white-list ADDRESS"),
+    _only_4(
+        "updateGlobalWhiteAddr",
+        sentence("cli-undo-former-list", "undo brings the former list back, given a copy"),
+        "acl white-list ADDRESS",
+    ),
     _only_5("createUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl create-user USER --password-file FILE"),
     _only_5("updateUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl update-user USER"),
-    _only_5("deleteUser", CommandCoverage.WHOLE, "its entries are in the record", "acl delete-user USER"),
-    _only_5("getUser", CommandCoverage.PART, "without the password", "acl list --user USER"),
-    _only_5("listUser", CommandCoverage.PART, "without passwords", "acl list"),
-    _only_5("copyUser", CommandCoverage.NONE, "would carry a password from broker to broker"),
+    _only_5(
+        "deleteUser",
+        CommandCoverage.WHOLE,
+        sentence("cli-entries-in-record", "its entries are in the record"),
+        "acl delete-user USER",
+    ),
+    _only_5(
+        "getUser",
+        CommandCoverage.PART,
+        sentence("cli-without-password", "without the password"),
+        "acl list --user USER",
+    ),
+    _only_5("listUser", CommandCoverage.PART, sentence("cli-without-passwords", "without passwords"), "acl list"),
+    _only_5(
+        "copyUser",
+        CommandCoverage.NONE,
+        sentence("cli-would-carry-password", "would carry a password from broker to broker"),
+    ),
     _only_5("createAcl", CommandCoverage.WHOLE, "", "acl grant USER --resource RESOURCE --action ACTION"),
     _only_5("updateAcl", CommandCoverage.WHOLE, "", "acl grant USER --resource RESOURCE --action ACTION"),
     _only_5("deleteAcl", CommandCoverage.WHOLE, "", "acl revoke USER --resource RESOURCE"),
     _only_5("getAcl", CommandCoverage.WHOLE, "", "acl list --user USER"),
     _only_5("listAcl", CommandCoverage.WHOLE, "", "acl list"),
-    _only_5("copyAcl", CommandCoverage.NONE, "`acl list` shows where brokers differ; `acl grant` goes to all of them"),
+    _only_5(
+        "copyAcl",
+        CommandCoverage.NONE,
+        sentence("cli-acl-list-differ", "`acl list` shows where brokers differ; `acl grant` goes to all of them"),
+    ),
 )
 
 

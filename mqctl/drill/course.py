@@ -102,7 +102,15 @@ class Course:
                 self.began = declaration
             case GroupNamed():
                 if declaration.mode not in MODES:
-                    raise _contradiction(line, f"mode {declaration.mode!r} is none of {', '.join(MODES)}")
+                    raise _contradiction(
+                        line,
+                        sentence(
+                            "drill-mode-none-of",
+                            "mode {mode!r} is none of {modes}",
+                            mode=declaration.mode,
+                            modes=", ".join(MODES),
+                        ),
+                    )
                 self.groups[declaration.group] = declaration
             case QueueNamed():
                 self.queues[declaration.queue] = declaration
@@ -110,13 +118,23 @@ class Course:
                 self.producers[declaration.actor] = declaration.name
             case ConsumerJoined():
                 if declaration.group not in self.groups:
-                    raise _contradiction(line, f"group {declaration.group} is not declared")
+                    raise _contradiction(
+                        line,
+                        sentence("drill-group-not-declared", "group {group} is not declared", group=declaration.group),
+                    )
                 self._members[declaration.actor] = _Member(declaration.name, declaration.group, declaration.at_us)
                 self._membership(declaration.at_us, declaration.group, line)
             case ConsumerLeft():
                 member = self._members.get(declaration.actor)
                 if member is None:
-                    raise _contradiction(line, f"consumer {declaration.actor} never joined")
+                    raise _contradiction(
+                        line,
+                        sentence(
+                            "drill-consumer-never-joined",
+                            "consumer {consumer} never joined",
+                            consumer=declaration.actor,
+                        ),
+                    )
                 member.left_us = declaration.at_us
                 self._membership(declaration.at_us, member.group, line)
             case Happened():

@@ -19,7 +19,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.spans import span_ms
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml, load_yaml
 from mqctl.store.plain_files import read_named, refused
-from mqctl.text import composed, sentence
+from mqctl.text import composed, joined, sentence
 
 _SUFFIX = ".yaml"
 _PLACE = re.compile(r"(.*) - at `(.+)`")
@@ -258,7 +258,7 @@ def read_plan(name: str, data: bytes, where: str) -> DrillPlan:
     if mistakes:
         raise BadInputError(
             sentence("drill-contradicts-itself", "the drill {name} contradicts itself", name=name),
-            reason=f"{where}: {'; '.join(mistakes)}",
+            reason=composed("{where}: {mistakes}", where=where, mistakes=joined("; ", mistakes)),
         )
     return plan
 
@@ -303,16 +303,46 @@ def _part_at(path: str, data: bytes) -> type[msgspec.Struct] | None:
 def _mistakes(plan: DrillPlan) -> list[str]:
     producers = [each.name for each in plan.producers]
     groups = [each.name for each in plan.groups]
-    wrong = [f"two are called {name}" for name in sorted({*producers, *groups}) if (producers + groups).count(name) > 1]
+    wrong = [
+        sentence("drill-two-called", "two are called {name}", name=name)
+        for name in sorted({*producers, *groups})
+        if (producers + groups).count(name) > 1
+    ]
     strange = [each for each in plan.groups if each.mode not in MODES]
-    wrong += [f"{each.name} has no mode {each.mode}; there are {', '.join(MODES)}" for each in strange]
+    wrong += [
+        sentence(
+            "drill-no-such-mode",
+            "{name} has no mode {mode}; there are {modes}",
+            name=each.name,
+            mode=each.mode,
+            modes=", ".join(MODES),
+        )
+        for each in strange
+    ]
     silent = [each.name for each in plan.groups if each.mode == "broadcast" and each.fails]
-    wrong += [f"{name} cannot fail: a broadcast group is given nothing again" for name in silent]
-    wrong += [f"{each.name} needs keys" for each in plan.producers if each.sends == "keyed" and each.keys < 1]
+    wrong += [
+        sentence(
+            "drill-broadcast-cannot-fail", "{name} cannot fail: a broadcast group is given nothing again", name=name
+        )
+        for name in silent
+    ]
+    wrong += [
+        sentence("drill-needs-keys", "{name} needs keys", name=each.name)
+        for each in plan.producers
+        if each.sends == "keyed" and each.keys < 1
+    ]
     numbers = [(each.name, value) for each in plan.producers for value in (each.messages, each.rate, each.body_bytes)]
-    wrong += [f"{name} has a number below 1" for name in sorted({name for name, value in numbers if value < 1})]
+    wrong += [
+        sentence("drill-number-below-one", "{name} has a number below 1", name=name)
+        for name in sorted({name for name, value in numbers if value < 1})
+    ]
     if plan.time_scale < 1 or (plan.cluster is None and plan.time_scale != 1):
-        wrong.append("the time of a cluster that is not the drill's own cannot be scaled, nor any be slowed down")
+        wrong.append(
+            sentence(
+                "drill-time-not-own",
+                "the time of a cluster that is not the drill's own cannot be scaled, nor any be slowed down",
+            )
+        )
     sends = [(each.messages, each.body_bytes) for each in plan.producers]
     sizes = {each.name: each.body_bytes for each in plan.producers}
     sends += [(step.messages, sizes.get(step.producer, 0)) for step in plan.schedule if isinstance(step, Burst)]
@@ -325,23 +355,34 @@ def _mistakes(plan: DrillPlan) -> list[str]:
                 mebibytes=mebibytes,
             )
         )
-    wrong += [f"{text!r} is no span" for text in _spans(plan) if span_ms(text) is None]
+    wrong += [
+        sentence("drill-no-span", "{text!r} is no span", text=text) for text in _spans(plan) if span_ms(text) is None
+    ]
     return [*wrong, *(mistake for step in plan.schedule for mistake in _step_mistakes(plan, step))]
 
 
 def _step_mistakes(plan: DrillPlan, step: Step) -> Iterator[str]:
     groups = [each.name for each in plan.groups]
     if isinstance(step, Join | ResetOffsets) and step.group not in groups:
-        yield f"there is no group {step.group}"
+        yield sentence("no-consumer-group-called", "there is no group {group}", group=step.group)
     if isinstance(step, Burst) and step.producer not in [each.name for each in plan.producers]:
-        yield f"there is no producer {step.producer}"
+        yield sentence("drill-no-producer", "there is no producer {producer}", producer=step.producer)
     if isinstance(step, Leave | Kill) and step.consumer.rpartition("-")[0] not in groups:
-        yield f"{step.consumer} is no consumer: they are called GROUP-1, GROUP-2, ..."
+        yield sentence(
+            "drill-no-consumer",
+            "{consumer} is no consumer: they are called GROUP-1, GROUP-2, ...",
+            consumer=step.consumer,
+        )
     if isinstance(step, JumpClock) and plan.cluster is None:
-        yield "the clock of a cluster that is not the drill's own is not touched; `ask` asks the operator"
+        yield sentence(
+            "drill-clock-not-own",
+            "the clock of a cluster that is not the drill's own is not touched; `ask` asks the operator",
+        )
     if isinstance(step, BrokerStep):
         if plan.cluster is None:
-            yield f"{step.broker} is not the drill's own; `ask` asks the operator"
+            yield sentence(
+                "drill-broker-not-own", "{broker} is not the drill's own; `ask` asks the operator", broker=step.broker
+            )
         elif step.broker not in (*plan.cluster.brokers, *plan.cluster.slave_names):
             yield sentence("no-broker", "there is no broker {broker}", broker=step.broker)
 

@@ -20,6 +20,7 @@ from mqctl.filter.sql_nodes import (
     TextMatch,
 )
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,16 @@ def lint(compiled: SqlFilter) -> list[LintRemark]:
     """Returns remarks about a compiled expression, the grave ones first."""
     remarks = []
     if compiled.ignored:
-        remarks.append(LintRemark(f"brokers ignore everything from {compiled.ignored!r} on", grave=True))
+        remarks.append(
+            LintRemark(
+                sentence(
+                    "filter-brokers-ignore-everything",
+                    "brokers ignore everything from {ignored!r} on",
+                    ignored=compiled.ignored,
+                ),
+                grave=True,
+            )
+        )
     for node in _walk(compiled.root):
         remarks += _about(node)
     unique = dict.fromkeys(remarks)
@@ -61,18 +71,38 @@ def _about(node: Node) -> list[LintRemark]:
     text, grave = "", True
     match node:
         case Equal(BooleanNode() as left, Constant(value)) if isinstance(left, Not) and not isinstance(value, bool):
-            text = "NOT binds tighter than =: write NOT (a = b)"
+            text = sentence("filter-lint-not-binds", "NOT binds tighter than =: write NOT (a = b)")
         case Cast(Property(name)):
-            text = f"{name} alone is never true: properties are texts"
+            text = sentence(
+                "filter-lint-alone-never-true", "{name} alone is never true: properties are texts", name=name
+            )
         case Negative(Property(name)):
-            text = f"-{name} is always unknown: properties are texts"
+            text = sentence("filter-lint-always-unknown", "-{name} is always unknown: properties are texts", name=name)
         case Equal(Constant(bool()), Property(name)):
-            text = f"write {name} = TRUE: with the constant on the left brokers throw"
+            text = sentence(
+                "filter-lint-constant-left",
+                "write {name} = TRUE: with the constant on the left brokers throw",
+                name=name,
+            )
         case Equal(_, Property(name)) | Order(_, _, Property(name)):
-            text = f"{name} is taken for a property: write '{name}' in quotes for the text"
+            text = sentence(
+                "filter-lint-taken-property",
+                "{name} is taken for a property: write '{name}' in quotes for the text",
+                name=name,
+            )
         case Equal(Property(name), Constant(bool())):
-            text, grave = f"{name} = FALSE matches every text but `true`", False
+            text, grave = (
+                sentence("filter-lint-false-matches", "{name} = FALSE matches every text but `true`", name=name),
+                False,
+            )
         case Equal(Property(name), Constant(value)) | Order(Property(name), _, Constant(value)):
             if isinstance(value, int):
-                text, grave = f"messages whose {name} is no whole number are not delivered", False
+                text, grave = (
+                    sentence(
+                        "filter-lint-no-whole-number",
+                        "messages whose {name} is no whole number are not delivered",
+                        name=name,
+                    ),
+                    False,
+                )
     return [LintRemark(text, grave=grave)] if text else []

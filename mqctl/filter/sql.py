@@ -29,6 +29,7 @@ from mqctl.filter.sql_nodes import (
 )
 from mqctl.filter.sql_tokens import FIVE_KEYWORDS, KEYWORDS, SqlSyntaxError, TokenKind, Tokens
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 __all__ = ["EvaluationError", "SqlFilter", "SqlSyntaxError", "compile_sql"]
 
@@ -101,7 +102,9 @@ class _Parser:
             return node
         if isinstance(node, Property):
             return Cast(node)
-        raise self.tokens.error("this is neither true nor false, before what comes")
+        raise self.tokens.error(
+            sentence("sql-neither-true-nor-false", "this is neither true nor false, before what comes")
+        )
 
     def _or(self) -> Node:
         terms = [self._and()]
@@ -139,15 +142,17 @@ class _Parser:
         """Counts links such as those of `a = b = c`, which nest as deeply as parentheses."""
         self._links += 1
         if self._links > _LINK_LIMIT:
-            raise self.tokens.error("too long a chain of comparisons")
+            raise self.tokens.error(sentence("sql-chain-too-long", "too long a chain of comparisons"))
 
     def _equal(self, left: Node, right: Node) -> BooleanNode:
         for side in (left, right):
             if isinstance(side, Constant) and side.constant is None:
-                raise self.tokens.error("NULL cannot be compared, write IS NULL,")
+                raise self.tokens.error(sentence("sql-null-not-compared", "NULL cannot be compared, write IS NULL,"))
         constants = isinstance(left, Constant) and isinstance(right, Constant)
         if constants and left.boolean and not right.boolean:
-            raise self.tokens.error("a truth value cannot be compared with something else")
+            raise self.tokens.error(
+                sentence("sql-truth-not-compared", "a truth value cannot be compared with something else")
+            )
         return Equal(left, right)
 
     def _comparison(self) -> Node:
@@ -159,7 +164,7 @@ class _Parser:
             negation = self.tokens.take_if("NOT")
             if not (token := self.tokens.take_if("BETWEEN", "IN", "CONTAINS", "STARTSWITH", "ENDSWITH")):
                 if negation:
-                    raise self.tokens.error("expected BETWEEN, IN or the like")
+                    raise self.tokens.error(sentence("sql-expected-between", "expected BETWEEN, IN or the like"))
                 return left
             left = self._special(left, token.text, negated=negation is not None)
             self._chain()
@@ -176,7 +181,7 @@ class _Parser:
         for side in (left, right):
             number = not isinstance(side, Constant) or isinstance(side.constant, int | float)
             if side.boolean or not number:
-                raise self.tokens.error("only numbers have an order")
+                raise self.tokens.error(sentence("sql-only-numbers-order", "only numbers have an order"))
         return Order(left, operator, right)
 
     def _between(self, left: Node, *, negated: bool) -> BooleanNode:
@@ -187,13 +192,13 @@ class _Parser:
             return Or((self._order(left, "<", low), self._order(left, ">", high)))
         both = And((self._order(left, ">=", low), self._order(left, "<=", high)))
         if isinstance(low, Constant) and isinstance(high, Constant) and _number(low) > _number(high):
-            raise self.tokens.error("the lower bound of BETWEEN is above the upper one")
+            raise self.tokens.error(sentence("sql-between-bounds", "the lower bound of BETWEEN is above the upper one"))
         return both
 
     def _property(self, node: Node) -> Property:
         if isinstance(node, Property):
             return node
-        raise self.tokens.error("only a name can be IN a list")
+        raise self.tokens.error(sentence("sql-only-name-in", "only a name can be IN a list"))
 
     def _texts(self) -> tuple[str, ...]:
         self.tokens.expect("(")
@@ -205,13 +210,13 @@ class _Parser:
 
     def _text(self) -> str:
         if self.tokens.ahead.kind is not TokenKind.STRING:
-            raise self.tokens.error("expected a text in single quotes")
+            raise self.tokens.error(sentence("sql-expected-text", "expected a text in single quotes"))
         return self.tokens.take().text
 
     def _unary(self) -> Node:
         self._depth += 1
         if self._depth > _DEPTH_LIMIT:
-            raise self.tokens.error("nested too deeply")
+            raise self.tokens.error(sentence("sql-nested-too-deeply", "nested too deeply"))
         try:
             if self.tokens.take_if("+"):
                 return self._unary()
@@ -244,19 +249,21 @@ class _Parser:
                 return self._float(token.text, token.start)
             case TokenKind.STRING:
                 return self.tokens.take().text
-        raise self.tokens.error("expected a name or a value")
+        raise self.tokens.error(sentence("sql-expected-name", "expected a name or a value"))
 
     def _whole(self, text: str, start: int) -> Whole | Long:
         number = decimal(text.rstrip("lL"), high=_LONG_LIMIT - 1)
         if number is None:
-            raise self.tokens.error("the number is too large", start)
+            raise self.tokens.error(sentence("sql-number-too-large", "the number is too large"), start)
         self.tokens.take()
         return Whole(number) if number < _INT_LIMIT else Long(number)
 
     def _float(self, text: str, start: int) -> float:
         number = float(text)
         if number < _SMALLEST_DOUBLE or number == float("inf"):
-            raise self.tokens.error("the number is out of range (write 0, not 0.0)", start)
+            raise self.tokens.error(
+                sentence("sql-number-out-range", "the number is out of range (write 0, not 0.0)"), start
+            )
         self.tokens.take()
         return number
 

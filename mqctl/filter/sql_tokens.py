@@ -100,13 +100,17 @@ class Tokens:
         """Takes one keyword or operator. Raises SqlSyntaxError when another token is ahead."""
         token = self.take_if(text)
         if token is None:
-            raise self.error(f"expected {text}")
+            raise self.error(sentence("sql-expected-token", "expected {text}", text=text))
         return token
 
     def error(self, reason: str, position: int | None = None) -> SqlSyntaxError:
         """Makes the error for the token ahead, or for another place."""
         at = self.ahead.start if position is None else position
-        seen = f", found {self.text[at : at + 20]!r}" if at < len(self.text) else ", found the end"
+        seen = (
+            sentence("sql-found-text", ", found {found!r}", found=self.text[at : at + 20])
+            if at < len(self.text)
+            else sentence("sql-found-end", ", found the end")
+        )
         shown = repr(self.text) if len(self.text) <= LONGEST_REMARK else quoted(self.text)
         return SqlSyntaxError(
             sentence("filter-cannot-read-sql-expression", "cannot read the SQL92 expression {shown}", shown=shown),
@@ -128,7 +132,7 @@ class Tokens:
         match = _TOKEN.match(self.text, start)
         if match is None:
             self.ahead = Token(TokenKind.END, "", start, start)
-            raise self.error("there is no such sign", start)
+            raise self.error(sentence("sql-no-such-sign", "there is no such sign"), start)
         text, kind = match[0], _KINDS[match.lastgroup or ""]
         if kind is TokenKind.STRING:
             text = text[1:-1].replace("''", "'")

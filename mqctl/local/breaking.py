@@ -193,7 +193,11 @@ def control(at: ControlAddress, do: str, **words: object) -> object:
             ),
             reason=str(error),
         ) from error
-    said = json.loads(answer) if answer else {"ok": False, "error": "it closed the connection"}
+    said = (
+        json.loads(answer)
+        if answer
+        else {"ok": False, "error": sentence("local-closed-connection", "it closed the connection")}
+    )
     if not said["ok"]:
         raise RefusedError(sentence("could-not", "could not {what}", what=do), reason=str(said["error"]))
     return said.get("result")

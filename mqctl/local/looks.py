@@ -20,7 +20,7 @@ from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_live
 from mqctl.snapshot.live.stacks import with_later_stacks
 from mqctl.snapshot.store.gatherer import gather_store
-from mqctl.text import joined
+from mqctl.text import joined, sentence
 
 _ASK_MS = 15_000
 _LATER_STACKS = 2
@@ -45,10 +45,10 @@ class Seen:
         return not self.missing and not self.surplus
 
     def __str__(self) -> str:
-        parts = [f"{item.code} is missing" for item in self.missing] + [
-            f"{text} is not declared" for text in self.surplus
+        parts = [sentence("local-look-missing", "{code} is missing", code=item.code) for item in self.missing] + [
+            sentence("local-look-not-declared", "{text} is not declared", text=text) for text in self.surplus
         ]
-        return joined(", ", parts) or "as declared"
+        return joined(", ", parts) or sentence("local-look-as-declared", "as declared")
 
 
 def doctor_words(doctor_run: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:

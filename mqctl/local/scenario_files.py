@@ -13,7 +13,7 @@ from mqctl.local.scenario import Scenario
 from mqctl.model.command_line import command_line
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
-from mqctl.text import composed, literal, sentence
+from mqctl.text import composed, joined, literal, sentence
 
 _SUFFIX = ".yaml"
 
@@ -75,7 +75,7 @@ def read_scenario(name: str, data: bytes, where: str) -> Scenario:
     if mistakes:
         raise BadInputError(
             sentence("local-scenario-contradicts-itself", "the scenario {name} contradicts itself", name=name),
-            reason=f"{where}: {'; '.join(mistakes)}",
+            reason=composed("{where}: {mistakes}", where=where, mistakes=joined("; ", mistakes)),
         )
     return scenario
 
@@ -85,28 +85,61 @@ def _mistakes(scenario: Scenario) -> list[str]:
     names = [broker for cluster in scenario.clusters for broker in cluster.brokers]
     consumers = [consumer.name for consumer in scenario.consumers]
     members = [*names, *(slave for cluster in scenario.clusters for slave in cluster.slave_names)]
-    struck = [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
+    struck = [
+        (sentence("local-scenario-fault", "a fault {kind}", kind=type(item).__name__), broker)
+        for item in scenario.faults
+        for broker in _brokers(item)
+    ]
     named = [
         (sentence("shared-topic", "topic {topic}", topic=topic.name), name)
         for topic in scenario.topics
         for name in topic.brokers
     ]
-    named += [(f"look {number}", look.store) for number, look in enumerate(scenario.looks, 1) if look.store]
-    named += [(f"messages of {item.topic}", item.queue.partition("/")[0]) for item in scenario.messages if item.queue]
-    mistakes = [f"{where} names no broker of the scenario: {name}" for where, name in named if name not in names]
-    mistakes += [f"{where} names no broker of the scenario: {name}" for where, name in struck if name not in members]
-    mistakes += [f"two brokers are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
-    mistakes += [f"two consumers are called {name}" for name in sorted(set(consumers)) if consumers.count(name) > 1]
+    named += [
+        (sentence("local-scenario-look", "look {number}", number=number), look.store)
+        for number, look in enumerate(scenario.looks, 1)
+        if look.store
+    ]
+    named += [
+        (sentence("local-scenario-messages", "messages of {topic}", topic=item.topic), item.queue.partition("/")[0])
+        for item in scenario.messages
+        if item.queue
+    ]
+    mistakes = [
+        sentence("local-scenario-no-broker", "{where} names no broker of the scenario: {name}", where=where, name=name)
+        for where, name in named
+        if name not in names
+    ]
+    mistakes += [
+        sentence("local-scenario-no-broker", "{where} names no broker of the scenario: {name}", where=where, name=name)
+        for where, name in struck
+        if name not in members
+    ]
+    mistakes += [
+        sentence("local-scenario-two-brokers", "two brokers are called {name}", name=name)
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+    mistakes += [
+        sentence("local-scenario-two-consumers", "two consumers are called {name}", name=name)
+        for name in sorted(set(consumers))
+        if consumers.count(name) > 1
+    ]
     topics = {topic.name for topic in scenario.topics}
     sent = [*(item.topic for item in scenario.messages), *(item.topic for item in scenario.streams)]
     sent += [item.topic for item in scenario.offsets]
-    mistakes += [f"topic {name} is not declared" for name in sorted(set(sent) - topics)]
+    mistakes += [
+        sentence("local-scenario-topic-not-declared", "topic {name} is not declared", name=name)
+        for name in sorted(set(sent) - topics)
+    ]
     numbers = [item.cluster for item in scenario.consumers] + [item.cluster for item in scenario.streams]
     numbers += [item.cluster for item in scenario.looks]
     rooms = {room for cluster in scenario.clusters for room in cluster.rooms}
     lost = [item.room for item in scenario.faults if isinstance(item, LoseNameServer | StartNameServer)]
     lost += [item.to for item in scenario.faults if isinstance(item, LoseNameServer)]
-    mistakes += [f"there is no room {room}" for room in sorted(set(lost) - rooms)]
+    mistakes += [
+        sentence("local-scenario-no-room", "there is no room {room}", room=room) for room in sorted(set(lost) - rooms)
+    ]
     last = len(scenario.clusters) - 1
     mistakes += [
         sentence("no-cluster", "there is no cluster {name}", name=number)
@@ -114,12 +147,21 @@ def _mistakes(scenario: Scenario) -> list[str]:
         if not 0 <= number <= last
     ]
     mistakes += [
-        f"consumer {item.name} speaks gRPC, which cluster {item.cluster} does not serve"
+        sentence(
+            "local-scenario-no-grpc",
+            "consumer {consumer} speaks gRPC, which cluster {cluster} does not serve",
+            consumer=item.name,
+            cluster=item.cluster,
+        )
         for item in scenario.consumers
         if item.client == "grpc" and 0 <= item.cluster <= last and not scenario.clusters[item.cluster].grpc
     ]
     if scenario.time_scale <= 0:
-        mistakes.append(f"time cannot run {scenario.time_scale:g} times as fast")
+        mistakes.append(
+            sentence(
+                "local-scenario-time-scale", "time cannot run {scale} times as fast", scale=f"{scenario.time_scale:g}"
+            )
+        )
     return mistakes
 
 

@@ -177,7 +177,14 @@ class _Parser:
             match = _WORD.match(text, position)
             if match is None:
                 start = len(text) - len(text[position:].lstrip())
-                raise self._wrong(f"{text[start]!r} at character {start + 1} has no meaning here")
+                raise self._wrong(
+                    sentence(
+                        "lag-condition-no-meaning",
+                        "{sign!r} at character {position} has no meaning here",
+                        sign=text[start],
+                        position=start + 1,
+                    )
+                )
             self._words.append((match[1] or match[2], match.start(1) if match[1] else match.start(2)))
             position = match.end()
         self._at = 0
@@ -194,18 +201,26 @@ class _Parser:
 
     def _take(self, what: str) -> str:
         if self._at >= len(self._words):
-            raise self._wrong(f"{what} is missing at the end")
+            raise self._wrong(sentence("lag-condition-missing-end", "{what} is missing at the end", what=what))
         self._at += 1
         return self._words[self._at - 1][0]
 
     def _unexpected(self, what: str) -> UsageError:
         word, position = self._words[self._at - 1]
-        return self._wrong(f"{word!r} at character {position + 1} is not {what}")
+        return self._wrong(
+            sentence(
+                "lag-condition-not-what",
+                "{word!r} at character {position} is not {what}",
+                word=word,
+                position=position + 1,
+                what=what,
+            )
+        )
 
     def end(self) -> None:
         if self._at < len(self._words):
             self._at += 1
-            raise self._unexpected("`and` or `or`")
+            raise self._unexpected(sentence("lag-condition-and-or", "`and` or `or`"))
 
     def either(self) -> Callable[[Facts], Truth]:
         parts = [self._both()]
@@ -222,7 +237,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else lambda facts: _all(part(facts) for part in parts)
 
     def _one(self) -> Callable[[Facts], Truth]:
-        word = self._take("a comparison")
+        word = self._take(sentence("lag-condition-comparison", "a comparison"))
         if word == "(":
             inner = self.either()
             if self._take("`)`") != ")":
@@ -231,11 +246,11 @@ class _Parser:
         measure = word.lower().replace("-", "_")
         measure = "lag_time" if measure in _OLD_WORDS else measure
         if measure not in _MEASURES:
-            raise self._unexpected(f"one of {', '.join(_MEASURES)}")
+            raise self._unexpected(sentence("lag-condition-one-of", "one of {names}", names=", ".join(_MEASURES)))
         group = self._group()
-        sign = self._take("one of < <= > >= = !=")
+        sign = self._take(sentence("lag-condition-sign", "one of < <= > >= = !="))
         if sign not in _OPERATORS:
-            raise self._unexpected("one of < <= > >= = !=")
+            raise self._unexpected(sentence("lag-condition-sign", "one of < <= > >= = !="))
         wanted = self._number(measure)
 
         def judge(facts: Facts) -> Truth:
@@ -248,22 +263,22 @@ class _Parser:
         if self._peek() != "(":
             return None
         self._at += 1
-        name = self._take("a group")
+        name = self._take(sentence("lag-condition-group", "a group"))
         if name in _OPERATORS or name in "()":
-            raise self._unexpected("a group")
+            raise self._unexpected(sentence("lag-condition-group", "a group"))
         if self._take("`)`") != ")":
             raise self._unexpected("`)`")
         self.groups.add(name)
         return name
 
     def _number(self, measure: str) -> int:
-        word = self._take("a number")
+        word = self._take(sentence("common-a-number", "a number"))
         if measure != "lag_time":
             count = decimal(word)
             if count is None:
-                raise self._unexpected("a number of messages")
+                raise self._unexpected(sentence("lag-condition-message-count", "a number of messages"))
             return count
         span = span_ms(word)
         if span is None or span > FAR:
-            raise self._unexpected("a duration such as 30s or 5m")
+            raise self._unexpected(sentence("lag-condition-duration", "a duration such as 30s or 5m"))
         return round(span)

@@ -279,7 +279,13 @@ class RunningInfo:
             return None
         kind, most = self.properties.get("grpcClientType", ""), self.properties.get("grpcMaxAttempts", "?")
         batch = self.properties.get("grpcReceiveBatchSize", "?")
-        return f"{kind.lower()}, {most} deliveries, batches of {batch}"
+        return sentence(
+            "member-grpc-settings",
+            "{kind}, {most} deliveries, batches of {batch}",
+            kind=kind.lower(),
+            most=most,
+            batch=batch,
+        )
 
     @property
     def held_since_ms(self) -> int | None:

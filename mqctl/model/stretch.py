@@ -10,6 +10,7 @@ from dataclasses import field
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,9 @@ class ReplayFilter:
     @property
     def words(self) -> str:
         parts = {"tags": self.tags, "key": self.key, "sql": self.sql}
-        return ", ".join(f"{name} {text}" for name, text in parts.items() if text is not None) or "every message"
+        return ", ".join(f"{name} {text}" for name, text in parts.items() if text is not None) or sentence(
+            "replay-every-message", "every message"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import ParameterType, Playbook, PlaybookKind, PlaybookStep, Words
 from mqctl.playbook import conditions, template
+from mqctl.text import sentence
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 RESERVED = ("exit", "choice", "done")
@@ -32,20 +33,27 @@ def check(playbook: Playbook) -> None:
         if parameter.type is ParameterType.PATH:
             _fresh(f"{path}.name", f"{parameter.name}_name", known)
         if parameter.required and parameter.default is not None:
-            raise Misplaced(f"{path}.default", "what must be given has no default")
+            raise Misplaced(
+                f"{path}.default", sentence("playbook-required-default", "what must be given has no default")
+            )
     _texts("$.title", playbook.title)
     _texts("$.symptom", playbook.symptom)
     if playbook.kind is PlaybookKind.REHEARSAL and playbook.answers:
-        raise Misplaced("$.answers", "a rehearsal answers no finding")
+        raise Misplaced("$.answers", sentence("playbook-rehearsal-answers", "a rehearsal answers no finding"))
     if playbook.kind is PlaybookKind.INCIDENT and not playbook.answers:
-        raise Misplaced("$.answers", "it answers no finding")
+        raise Misplaced("$.answers", sentence("playbook-answers-none", "it answers no finding"))
     if not playbook.steps:
-        raise Misplaced("$.steps", "it has no steps")
+        raise Misplaced("$.steps", sentence("playbook-no-steps", "it has no steps"))
     seen: set[str] = set()
     for number, step in enumerate(playbook.steps):
         path = f"$.steps[{number}]"
         if step.id in seen or not _NAME.fullmatch(step.id):
-            raise Misplaced(f"{path}.id", f"{step.id!r} is taken, or not of small letters, digits and _")
+            raise Misplaced(
+                f"{path}.id",
+                sentence(
+                    "playbook-name-taken", "{name!r} is taken, or not of small letters, digits and _", name=step.id
+                ),
+            )
         seen.add(step.id)
         _step(path, step, known)
     _rollback(playbook)
@@ -53,7 +61,7 @@ def check(playbook: Playbook) -> None:
 
 def _step(path: str, step: PlaybookStep, known: set[str]) -> None:
     if (step.command is None) == (not step.options):
-        raise Misplaced(path, "a step has either run or decide")
+        raise Misplaced(path, sentence("playbook-run-or-decide", "a step has either run or decide"))
     for where, texts in _all_texts(path, step):
         _texts(where, texts)
     if step.when is not None:
@@ -61,21 +69,37 @@ def _step(path: str, step: PlaybookStep, known: set[str]) -> None:
     if step.command is not None:
         _places(f"{path}.run", step.command, known)
     if step.changes != (step.confirm is not None):
-        raise Misplaced(f"{path}.confirm", "a step that changes something has the name to confirm, and no other step")
+        raise Misplaced(
+            f"{path}.confirm",
+            sentence(
+                "playbook-changes-confirm", "a step that changes something has the name to confirm, and no other step"
+            ),
+        )
     if step.asks and (step.command is None or step.changes):
         raise Misplaced(
-            f"{path}.asks", "only a step that runs something, and asks for no name to confirm, asks meanwhile"
+            f"{path}.asks",
+            sentence(
+                "playbook-asks-only-runs",
+                "only a step that runs something, and asks for no name to confirm, asks meanwhile",
+            ),
         )
     if step.confirm is not None:
         _places(f"{path}.confirm", step.confirm, known)
     if step.command is not None and "--execute" in step.command.split():
         raise Misplaced(
-            f"{path}.run", "--execute is added when the playbook runs with it; say `changes: true`, or `asks: true`"
+            f"{path}.run",
+            sentence(
+                "playbook-execute-added",
+                "--execute is added when the playbook runs with it; say `changes: true`, or `asks: true`",
+            ),
         )
     for name, expression in step.capture.items():
         where = f"{path}.capture.{name}"
         if conditions.problem(expression):
-            raise Misplaced(where, f"not JMESPath: {conditions.problem(expression)}")
+            raise Misplaced(
+                where,
+                sentence("playbook-not-jmespath", "not JMESPath: {problem}", problem=conditions.problem(expression)),
+            )
         _fresh(where, name, known)
     for number, result in enumerate(step.results):
         _condition(f"{path}.results[{number}].when", result.when, known)
@@ -93,14 +117,16 @@ def _all_texts(path: str, step: PlaybookStep) -> Iterator[tuple[str, Words]]:
 
 def _fresh(path: str, name: str, known: set[str]) -> None:
     if name in known or not _NAME.fullmatch(name):
-        raise Misplaced(path, f"{name!r} is taken, or not of small letters, digits and _")
+        raise Misplaced(
+            path, sentence("playbook-name-taken", "{name!r} is taken, or not of small letters, digits and _", name=name)
+        )
     known.add(name)
 
 
 def _condition(path: str, expression: str, known: set[str]) -> None:
     problem = conditions.problem(expression)
     if problem:
-        raise Misplaced(path, f"not JMESPath: {problem}")
+        raise Misplaced(path, sentence("playbook-not-jmespath", "not JMESPath: {problem}", problem=problem))
     _known(path, conditions.looked_up(expression), known)
 
 
@@ -116,13 +142,21 @@ def _known(path: str, names: set[str], known: set[str]) -> None:
     strange = sorted(names - known)
     if strange:
         there = ", ".join(sorted(known.difference(RESERVED))) or "none"
-        raise Misplaced(path, f"no parameter or earlier capture is called {strange[0]}; there are {there}")
+        raise Misplaced(
+            path,
+            sentence(
+                "playbook-not-called",
+                "no parameter or earlier capture is called {name}; there are {known}",
+                name=strange[0],
+                known=there,
+            ),
+        )
 
 
 def _texts(path: str, texts: Mapping[Lang, object]) -> None:
     missing = [lang.value for lang in Lang if not texts.get(lang)]
     if missing:
-        raise Misplaced(path, f"there is no text in {missing[0]}")
+        raise Misplaced(path, sentence("playbook-no-text-in", "there is no text in {lang}", lang=missing[0]))
 
 
 def _rollback(playbook: Playbook) -> None:

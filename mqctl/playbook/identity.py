@@ -7,6 +7,7 @@ from hashlib import sha256
 import msgspec
 
 from mqctl.model.playbook_run import Identity
+from mqctl.text import sentence
 
 COMMAND = ("cluster", "list")
 
@@ -45,10 +46,23 @@ def unlike(other: Identity, *, cluster: str | None, fingerprint: str | None, fir
         first: what was found when the run began.
     """
     if cluster is not None and cluster not in other.clusters:
-        return f"the name servers know {', '.join(other.clusters)}, and {cluster} was expected"
+        return sentence(
+            "playbook-other-cluster",
+            "the name servers know {clusters}, and {expected} was expected",
+            clusters=", ".join(other.clusters),
+            expected=cluster,
+        )
     if fingerprint is not None and fingerprint != other.fingerprint:
-        return f"its fingerprint is {other.fingerprint} ({', '.join(other.brokers)}), and {fingerprint} was expected"
+        return sentence(
+            "playbook-other-fingerprint",
+            "its fingerprint is {fingerprint} ({brokers}), and {expected} was expected",
+            fingerprint=other.fingerprint,
+            brokers=", ".join(other.brokers),
+            expected=fingerprint,
+        )
     if first is not None and first.fingerprint != other.fingerprint:
         changed = sorted(set(first.brokers) ^ set(other.brokers))
-        return f"since the run began, {', '.join(changed)} came or went"
+        return sentence(
+            "playbook-came-or-went", "since the run began, {changed} came or went", changed=", ".join(changed)
+        )
     return None

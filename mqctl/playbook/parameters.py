@@ -58,18 +58,18 @@ def _value(parameter: Parameter, text: str) -> Argument:
     if parameter.type is ParameterType.INTEGER:
         number = decimal(text)
         if number is None:
-            raise _bad(parameter, text, "a whole number")
+            raise _bad(parameter, text, sentence("playbook-whole-number", "a whole number"))
         return number
     form = {
-        ParameterType.SPAN: (_SPAN, "a span such as 30s or 5m"),
-        ParameterType.GROUP: (_NAME, "a name of letters, digits and %|_-"),
-        ParameterType.TOPIC: (_NAME, "a name of letters, digits and %|_-"),
-        ParameterType.BROKER: (_BROKER, "the name of a broker"),
+        ParameterType.SPAN: (_SPAN, sentence("playbook-span", "a span such as 30s or 5m")),
+        ParameterType.GROUP: (_NAME, sentence("playbook-name-form", "a name of letters, digits and %|_-")),
+        ParameterType.TOPIC: (_NAME, sentence("playbook-name-form", "a name of letters, digits and %|_-")),
+        ParameterType.BROKER: (_BROKER, sentence("playbook-broker-name", "the name of a broker")),
     }.get(parameter.type)
     if form is not None and not form[0].fullmatch(text):
         raise _bad(parameter, text, form[1])
     if not text:
-        raise _bad(parameter, text, "a value")
+        raise _bad(parameter, text, sentence("playbook-a-value", "a value"))
     return text
 
 

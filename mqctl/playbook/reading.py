@@ -21,6 +21,7 @@ from mqctl.text import composed, sentence
 _Texts = dict[Lang, str]
 _SPAN = re.compile(r"(\d+)(ms|s|m|h)")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`(?: - at `(.+)`)?")
+_CHOICES = ((".type", ParameterType), (".kind", PlaybookKind), (".stop", PlaybookEnd))
 _AT = re.compile(r"(.*) - at (?:`key` in )?`(.+)`")
 
 
@@ -127,12 +128,9 @@ def _located(message: str) -> tuple[str, str]:
     match = _AT.fullmatch(message)
     path, reason = (match[2], match[1]) if match else ("$", message)
     path = path.split("[...]")[0]
-    if path.endswith(".type"):
-        reason += f"; there are {', '.join(ParameterType)}"
-    if path.endswith(".kind"):
-        reason += f"; there are {', '.join(PlaybookKind)}"
-    if path.endswith(".stop"):
-        reason += f"; there are {', '.join(PlaybookEnd)}"
+    choices = next((kinds for end, kinds in _CHOICES if path.endswith(end)), None)
+    if choices is not None:
+        reason = sentence("playbook-there-are", "{reason}; there are {names}", reason=reason, names=list(choices))
     return path, reason
 
 
@@ -156,7 +154,10 @@ def _step(number: int, parsed: _Step) -> PlaybookStep:
     span = _SPAN.fullmatch(parsed.timeout)
     count = decimal(span[1], high=MOST_INT32) if span else None
     if span is None or count is None:
-        raise Misplaced(f"$.steps[{number}].timeout", f"{parsed.timeout!r} is no span such as 90s or 5m")
+        raise Misplaced(
+            f"$.steps[{number}].timeout",
+            sentence("playbook-no-span", "{text!r} is no span such as 90s or 5m", text=parsed.timeout),
+        )
     return PlaybookStep(
         id=parsed.id,
         about=parsed.about,

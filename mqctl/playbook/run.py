@@ -13,7 +13,7 @@ from mqctl.model.playbook_run import Ending, Identity, PlaybookRun, Scalar, Step
 from mqctl.playbook import conditions, identity, template
 from mqctl.playbook.child import Spoken
 from mqctl.playbook.world import World
-from mqctl.text import argv_of, composed, joined
+from mqctl.text import argv_of, composed, joined, sentence
 
 _IDENTITY_TIMEOUT_MS = 30_000
 _STOPPING = {
@@ -113,7 +113,11 @@ class _Run:
         self.world.begins(number, step, None)
         chosen = self.world.choose(step)
         if chosen is None:
-            return self._outcome(step, StepState.UNDECIDED, f"choose one of {', '.join(step.options)}")
+            return self._outcome(
+                step,
+                StepState.UNDECIDED,
+                sentence("playbook-choose-one", "choose one of {names}", names=", ".join(step.options)),
+            )
         self.choices[step.id] = chosen
         return replace(self._outcome(step, StepState.DECIDED, self._text(step.options[chosen])), choice=chosen)
 
@@ -138,7 +142,11 @@ class _Run:
         if spoken.plan is None and spoken.exit_code:
             return replace(outcome, state=StepState.EXPECTED)  # a refusal that the step reckons with: nothing to change
         if spoken.plan is None:
-            return replace(outcome, state=StepState.UNEXPECTED, means=["it showed no plan; nothing was changed"])
+            return replace(
+                outcome,
+                state=StepState.UNEXPECTED,
+                means=[sentence("playbook-no-plan-shown", "it showed no plan; nothing was changed")],
+            )
         shown = _Shown(words=connected or words, asks=connected is not None, outcome=outcome, plan=spoken.plan)
         return self._change(step, shown)
 
@@ -157,7 +165,11 @@ class _Run:
         planned = shown.outcome
         name = template.fill(step.confirm or "", self._facts())
         if not self.world.confirm(name):
-            return replace(planned, state=StepState.REFUSED, means=[f"{name} was not confirmed; nothing was changed"])
+            return replace(
+                planned,
+                state=StepState.REFUSED,
+                means=[sentence("playbook-not-confirmed", "{name} was not confirmed; nothing was changed", name=name)],
+            )
         if shown.asks:
             self._look_at_cluster()
         words = [*shown.words, "--execute", "--confirm", name]
@@ -186,13 +198,28 @@ class _Run:
         )
         if spoken.exit_code is None:
             limit_ms = self.options.timeout_ms or step.timeout_ms
-            return replace(run, state=StepState.TIMED_OUT, means=[f"no end within {limit_ms / 1000:g} s"])
+            return replace(
+                run,
+                state=StepState.TIMED_OUT,
+                means=[sentence("playbook-step-no-end", "no end within {limit_s:g} s", limit_s=limit_ms / 1000)],
+            )
         self.exits[step.id] = spoken.exit_code
         meanings = step.meanings
         expected = {0, *meanings} if good is StepState.PLANNED else meanings or {0: {}}
         if spoken.exit_code not in expected:
             wanted = ", ".join(map(str, sorted(expected)))
-            return replace(run, state=StepState.UNEXPECTED, means=[f"exit {spoken.exit_code}; expected {wanted}"])
+            return replace(
+                run,
+                state=StepState.UNEXPECTED,
+                means=[
+                    sentence(
+                        "playbook-exit-expected",
+                        "exit {exit_code}; expected {expected}",
+                        exit_code=spoken.exit_code,
+                        expected=wanted,
+                    )
+                ],
+            )
         try:
             captured = {name: conditions.read(expression, spoken.document) for name, expression in step.capture.items()}
             self.captured.update(captured)
@@ -216,7 +243,10 @@ class _Run:
         seen = identity.identity_of(spoken.document)
         if seen is None:
             lines = spoken.stderr.strip().splitlines()
-            raise _End(Ending.NO_CLUSTER, lines[0] if lines else "the name servers know no cluster")
+            raise _End(
+                Ending.NO_CLUSTER,
+                lines[0] if lines else sentence("playbook-no-cluster", "the name servers know no cluster"),
+            )
         wrong = identity.unlike(
             seen, cluster=self.options.cluster, fingerprint=self.options.fingerprint, first=self.first
         )

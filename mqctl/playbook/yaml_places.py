@@ -65,14 +65,19 @@ def _scalar(loader: yaml.SafeLoader, node: yaml.Node) -> object:
     try:
         value: object = loader.construct_object(node)
     except (ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        raise YamlProblem(f"a value cannot be read: {error}", node.start_mark.line + 1) from error
+        raise YamlProblem(
+            sentence("yaml-value-not-read", "a value cannot be read: {error}", error=error), node.start_mark.line + 1
+        ) from error
     return value
 
 
 def _plain(loader: yaml.SafeLoader, node: yaml.Node, path: str, lines: dict[str, int]) -> object:
     lines.setdefault(path, node.start_mark.line + 1)
     if len(lines) > _MOST_PLACES:
-        raise YamlProblem(f"it has more than {_MOST_PLACES} values", node.start_mark.line + 1)
+        raise YamlProblem(
+            sentence("yaml-too-many-values", "it has more than {most} values", most=_MOST_PLACES),
+            node.start_mark.line + 1,
+        )
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, item, f"{path}[{number}]", lines) for number, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
@@ -82,7 +87,7 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, path: str, lines: dict[str,
         key = _scalar(loader, key_node)
         line = key_node.start_mark.line + 1
         if not isinstance(key, Hashable) or key in mapping:
-            raise YamlProblem(f"{key} stands there twice", line)
+            raise YamlProblem(sentence("yaml-key-twice", "{key} stands there twice", key=key), line)
         lines[f"{path}.{key}"] = line
         mapping[key] = _plain(loader, value_node, f"{path}.{key}", lines)
     return mapping

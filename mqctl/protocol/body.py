@@ -74,7 +74,7 @@ class Body(Declared):
     def from_json(cls, value: object) -> Self:
         """Reads a body from what `fastjson.loads` returned. Raises BodyError."""
         if not isinstance(value, dict):
-            raise _wrong(f"{cls.__name__}, an object,", value)
+            raise _wrong(sentence("wire-named-object", "{name}, an object,", name=cls.__name__), value)
         values: dict[str, object] = {}
         for name, wire, read, _ in cls.__dict__.get("_codecs") or cls._codec():
             item = value.get(wire)
@@ -133,7 +133,7 @@ def _list_codec(part: Any) -> tuple[Reader, Writer]:
 
     def read(value: object) -> tuple[object, ...]:
         if not isinstance(value, list):
-            raise _wrong("a list", value)
+            raise _wrong(sentence("wire-a-list", "a list"), value)
         return tuple([read_item(item) for item in value if item is not None])
 
     return read, lambda value, is_v5: [write_item(item, is_v5) for item in value]
@@ -147,7 +147,7 @@ def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
 
     def read(value: object) -> dict[object, object]:
         if not isinstance(value, dict):
-            raise _wrong("a map", value)
+            raise _wrong(sentence("wire-a-map", "a map"), value)
         return {read_key(key): read_item(item) for key, item in value.items() if item is not None}
 
     return read, lambda value, is_v5: {write_key(key, is_v5): write_item(item, is_v5) for key, item in value.items()}
@@ -171,7 +171,7 @@ def _read_int(value: object) -> int:
     else:
         number = decimal(str(value), -MOST_INT64 - 1, _MOST_UINT64)
     if number is None:
-        raise _wrong("an integer", value)
+        raise _wrong(sentence("wire-an-integer", "an integer"), value)
     return number if number <= MOST_INT64 else number - _MOST_UINT64 - 1
 
 
@@ -179,7 +179,7 @@ def _read_float(value: object) -> float:
     try:
         return float(value) if isinstance(value, int | float | str) else float(str(value))
     except (ValueError, OverflowError):
-        raise _wrong("a number", value) from None
+        raise _wrong(sentence("common-a-number", "a number"), value) from None
 
 
 def _read_bool(value: object) -> bool:
@@ -189,14 +189,14 @@ def _read_bool(value: object) -> bool:
         return value.lower() == "true"
     if isinstance(value, int):
         return value == 1
-    raise _wrong("a boolean", value)
+    raise _wrong(sentence("wire-a-boolean", "a boolean"), value)
 
 
 def _read_str(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list) and _pieces(value, _MOST_PIECES) > _MOST_PIECES:
-        raise _wrong("a text", value)
+        raise _wrong(sentence("wire-a-text", "a text"), value)
     return dump_bytes(value).decode()
 
 
@@ -213,7 +213,7 @@ def _pieces(value: object, most: int) -> int:
 
 def _read_queue(value: object) -> MessageQueue:
     if not isinstance(value, dict | ObjectKey):
-        raise _wrong("a message queue", value)
+        raise _wrong(sentence("wire-message-queue", "a message queue"), value)
     get = value.get
     return MessageQueue(
         topic=_read_str(get("topic") or ""),
@@ -225,7 +225,7 @@ def _read_queue(value: object) -> MessageQueue:
 def _read_queue_id(value: object) -> int:
     number = _read_int(value)
     if not -_MOST_INT32 - 1 <= number <= _MOST_INT32:
-        raise _wrong("the id of a queue, of 32 bits,", value)
+        raise _wrong(sentence("wire-queue-id", "the id of a queue, of 32 bits,"), value)
     return number
 
 
@@ -235,7 +235,7 @@ def _read_queue_key(value: object) -> MessageQueue:
         try:
             value = loads(value)
         except FastjsonError:
-            raise _wrong("a message queue", value) from None
+            raise _wrong(sentence("wire-message-queue", "a message queue"), value) from None
     return _read_queue(value)
 
 
@@ -255,7 +255,7 @@ def _fields(value: object, expected: str) -> dict[str, Any]:
 
 def read_data_version(value: object) -> DataVersion:
     """Reads a data version. Raises BodyError."""
-    get = _fields(value, "a data version").get
+    get = _fields(value, sentence("wire-data-version", "a data version")).get
     return DataVersion(
         counter=_read_int(get("counter") or 0),
         timestamp_ms=_read_int(get("timestamp") or 0),

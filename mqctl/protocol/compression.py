@@ -71,7 +71,7 @@ def decompress(body: bytes, sys_flag: int, *, max_bytes: int = MAX_BODY_BYTES) -
 def _too_large(max_bytes: int) -> CompressionError:
     error = CompressionError(
         sentence("wire-body-decompressed", "A body cannot be decompressed"),
-        reason=sentence("wire-larger-bytes", "it is larger than {max_bytes} bytes", max_bytes=max_bytes),
+        reason=sentence("wire-larger-bytes", "it is larger than {max_bytes:byte}", max_bytes=max_bytes),
     )
     error.is_too_large = True
     return error
@@ -113,7 +113,7 @@ def _inflate(body: bytes, max_bytes: int) -> bytes:
                 return pieces.joined()
     except zlib.error as error:
         raise _broken(str(error)) from None
-    raise _broken("it is cut off")
+    raise _broken(sentence("wire-cut-off", "it is cut off"))
 
 
 def _unlz4(body: bytes, max_bytes: int) -> bytes:
@@ -130,7 +130,7 @@ def _unlz4(body: bytes, max_bytes: int) -> bytes:
                 return pieces.joined()
     except RuntimeError as error:
         raise _broken(str(error)) from None
-    raise _broken("it is cut off")
+    raise _broken(sentence("wire-cut-off", "it is cut off"))
 
 
 def _unzstd(body: bytes, max_bytes: int) -> bytes:
@@ -145,7 +145,7 @@ def _unzstd(body: bytes, max_bytes: int) -> bytes:
             reader = unpacker.decompressobj()
             data = reader.decompress(body)
             if not reader.eof:
-                raise _broken("it is cut off")
+                raise _broken(sentence("wire-cut-off", "it is cut off"))
             return data
         if content_size > max_bytes:
             raise _too_large(max_bytes)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from mqctl.protocol.fastjson_values import MAX_DEPTH, FastjsonError, ObjectKey
+from mqctl.text import sentence
 
 # Possessive repeats: with plain ones a string that never ends costs exponential time.
 _BLANK = re.compile(r"(?:\s++|/\*.*?\*/|//[^\n]*+)*+", re.DOTALL)
@@ -39,7 +40,7 @@ class TolerantReader:
         value, end = self._value(start)
         end = self._skip(end)
         if end != len(self._text):
-            raise self._error(end, "there is more text behind the end of the document")
+            raise self._error(end, sentence("json-more-text", "there is more text behind the end of the document"))
         return value
 
     def _error(self, position: int, reason: str) -> FastjsonError:
@@ -63,7 +64,10 @@ class TolerantReader:
         if (name := _NAME.match(self._text, position)) and name[0] in _WORDS:
             return _WORDS[name[0]], name.end()
         raise self._error(
-            position, f"a value is expected, not {char!r}" if char else "the text ends where a value is expected"
+            position,
+            sentence("json-value-expected", "a value is expected, not {char!r}", char=char)
+            if char
+            else sentence("json-ends-at-value", "the text ends where a value is expected"),
         )
 
     def _number(self, text: str, position: int, *, whole: bool) -> int | float:
@@ -72,13 +76,13 @@ class TolerantReader:
         try:
             return int(text)
         except ValueError:  # Python bounds the digits of an integer
-            raise self._error(position, "the number has too many digits") from None
+            raise self._error(position, sentence("json-number-digits", "the number has too many digits")) from None
 
     def _string(self, position: int) -> tuple[str, int]:
         pattern = _DOUBLE if self._text[position] == '"' else _SINGLE
         match = pattern.match(self._text, position)
         if match is None:
-            raise self._error(position, "the string has no end")
+            raise self._error(position, sentence("json-string-no-end", "the string has no end"))
         raw = match[1]
         return (self._unescaped(raw, match.start(1)) if "\\" in raw else raw), match.end()
 
@@ -88,7 +92,9 @@ class TolerantReader:
             if len(code) > 1:
                 return chr(int(code[1:], 16))
             if code not in _SHORT:
-                raise self._error(start + match.start(), f"\\{code} is no escape sequence")
+                raise self._error(
+                    start + match.start(), sentence("json-no-escape", "\\{code} is no escape sequence", code=code)
+                )
             return _SHORT[code]
 
         text = _ESCAPE.sub(replace, raw)
@@ -97,7 +103,9 @@ class TolerantReader:
     def _enter(self, position: int) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise self._error(position, f"it is nested more than {MAX_DEPTH} levels deep")
+            raise self._error(
+                position, sentence("json-nested-deeper", "it is nested more than {most} levels deep", most=MAX_DEPTH)
+            )
 
     def _array(self, position: int) -> tuple[list[object], int]:
         self._enter(position)
@@ -118,7 +126,7 @@ class TolerantReader:
             key, position = self._key(position)
             position = self._skip(position)
             if self._text[position : position + 1] != ":":
-                raise self._error(position, "a colon is expected behind the name")
+                raise self._error(position, sentence("json-colon-expected", "a colon is expected behind the name"))
             members[key], position = self._value(self._skip(position + 1))
             position = self._separator(position, "}")
         self._depth -= 1
@@ -130,7 +138,12 @@ class TolerantReader:
         if char == ",":
             return self._skip(position + 1)
         if char != end:
-            raise self._error(position, f"a comma or {end} is expected" if char else f"the text ends before {end}")
+            raise self._error(
+                position,
+                sentence("json-comma-expected", "a comma or {end} is expected", end=end)
+                if char
+                else sentence("json-ends-before", "the text ends before {end}", end=end),
+            )
         return position
 
     def _key(self, position: int) -> tuple[object, int]:
@@ -146,7 +159,10 @@ class TolerantReader:
         if name := _NAME.match(self._text, position):
             return name[0], name.end()
         raise self._error(
-            position, f"a name is expected, not {char!r}" if char else "the text ends where a name is expected"
+            position,
+            sentence("json-name-expected", "a name is expected, not {char!r}", char=char)
+            if char
+            else sentence("json-ends-at-name", "the text ends where a name is expected"),
         )
 
 

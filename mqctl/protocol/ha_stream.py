@@ -83,7 +83,7 @@ class BlockReader:
                     sentence("wire-block-replication-stream-read", "a block of the replication stream cannot be read"),
                     reason=sentence(
                         "wire-replication-block-size",
-                        "it says {size} bytes at offset {offset}, at most {most_block_bytes} bytes are taken",
+                        "it says {size:byte} at offset {offset}, at most {most_block_bytes:byte is/are} taken",
                         size=size,
                         offset=offset,
                         most_block_bytes=MOST_BLOCK_BYTES,

@@ -17,7 +17,7 @@ from mqctl.protocol.codes import V4_9_8, Language, RequestCode
 from mqctl.protocol.declared import Declared, Field, field
 from mqctl.protocol.fastjson import java_double
 from mqctl.protocol.frame import FLAG_ONEWAY, RemotingCommand, SerializeType
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 Int32: TypeAlias = int
 Int64: TypeAlias = int
@@ -143,7 +143,7 @@ def _not_utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        return f"{text[error.start : error.end]!r} is no text"
+        return sentence("wire-no-text", "{piece!r} is no text", piece=text[error.start : error.end])
     return ""
 
 
@@ -221,11 +221,17 @@ class Request(ExtHeader):
             else:
                 bound = _RANGES.get(item.kind)
                 out = bound is not None and value is not None and not -bound <= value < bound
-                wrong = f"{value} does not fit into {item.kind[3:]} bits" if out else ""
+                wrong = (
+                    sentence(
+                        "wire-not-fit-bits", "{value} does not fit into {bits} bits", value=value, bits=item.kind[3:]
+                    )
+                    if out
+                    else ""
+                )
             if wrong:
                 raise HeaderValueError(
                     sentence("wire-could-not-send", "{name} cannot be sent", name=type(self).__name__),
-                    reason=f"{item.wire}: {wrong}",
+                    reason=composed("{wire}: {wrong}", wire=item.wire, wrong=wrong),
                     remedy=sentence("nothing-sent", "nothing was sent"),
                 )
         return super().to_ext()

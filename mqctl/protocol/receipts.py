@@ -36,7 +36,8 @@ class ReceiptError(BadInputError):
 
     def __init__(self, text: str | None, remark: str) -> None:
         super().__init__(
-            "A receipt handle cannot be read", reason=sentence("wire-no-receipt", "{text!r} is none", text=text)
+            sentence("wire-receipt-handle", "A receipt handle cannot be read"),
+            reason=sentence("wire-no-receipt", "{text!r} is none", text=text),
         )
         self.remark = remark
 

@@ -37,7 +37,7 @@ class Unpacker:
             if room < MAX_BODY_BYTES and error.is_too_large:
                 reason = sentence(
                     "wire-bodies-unpack-to-more",
-                    "this and the bodies before it unpack to more than {total_bytes} bytes",
+                    "this and the bodies before it unpack to more than {total_bytes:byte}",
                     total_bytes=self._total_bytes,
                 )
             return StoredMessage(message, message_id, message.body, reason)

@@ -137,6 +137,15 @@ class _Level:
         """Goes on by one value; None for one that is no text. Raises UnreadableYaml for a key that was there."""
         if self._is_key and text is not None:
             if text in self._lines:
-                raise UnreadableYaml(f"{text} stands there twice, in lines {self._lines[text]} and {line}", line)
+                raise UnreadableYaml(
+                    sentence(
+                        "yaml-key-twice-lines",
+                        "{key} stands there twice, in lines {first} and {line}",
+                        key=text,
+                        first=self._lines[text],
+                        line=line,
+                    ),
+                    line,
+                )
             self._lines[text] = line
         self._is_key = self._is_mapping and not self._is_key

@@ -97,7 +97,15 @@ class _Remote:
         with _as_os_error():
             size = self._files.size(path)
             if size is not None and size > LARGEST_BYTES:
-                raise OSError(errno.EFBIG, f"it has {size} bytes, at most {LARGEST_BYTES} are read whole")
+                raise OSError(
+                    errno.EFBIG,
+                    sentence(
+                        "recording-file-too-large",
+                        "it has {size:byte}, at most {most} are read whole",
+                        size=size,
+                        most=LARGEST_BYTES,
+                    ),
+                )
             data: bytes = self._files.cat_file(path)
         return data
 
@@ -138,7 +146,9 @@ def pieces_in(place: RecordingPlace) -> list[RecordedPiece]:
     try:
         names = place.names()
     except OSError as error:
-        raise storage_error(f"could not list the recording {place.text}", error, place) from error
+        raise storage_error(
+            sentence("recording-could-not-list", "could not list the recording {place}", place=place.text), error, place
+        ) from error
     return without_merged(piece for name in names if (piece := piece_of(name)) is not None)
 
 

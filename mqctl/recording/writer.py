@@ -181,7 +181,13 @@ class RecordingWriter:
                 self._open.append(piece)
                 size += len(data)
         except OSError as error:
-            raise storage_error(f"could not write to the recording {self._place.text}", error, self._place) from error
+            raise storage_error(
+                sentence(
+                    "recording-could-not-write", "could not write to the recording {place}", place=self._place.text
+                ),
+                error,
+                self._place,
+            ) from error
         return size
 
     def tidy(self) -> int:
@@ -210,7 +216,11 @@ class RecordingWriter:
             size += self._join_one([piece for piece in pieces if piece.day >= first_day], now_ms // QUARTER_MS)
             self._miss(pieces)
         except OSError as error:
-            raise storage_error(f"could not tidy the recording {self._place.text}", error, self._place) from error
+            raise storage_error(
+                sentence("recording-could-not-tidy", "could not tidy the recording {place}", place=self._place.text),
+                error,
+                self._place,
+            ) from error
         return size
 
     def _miss(self, pieces: list[RecordedPiece]) -> None:

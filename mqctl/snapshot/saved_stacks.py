@@ -12,7 +12,7 @@ from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.parse import read_dumps
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 
 def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | None) -> StackEvidence:
@@ -28,7 +28,8 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     members = [info for info in snapshot.running if group in (None, info.group) and client_id in (None, info.client_id)]
     where = snapshot.origin.archive or snapshot.origin.location
     if not members:
-        wanted = " ".join(name for name in (client_id, group and f"of group {group}") if name) or "anybody"
+        of_group = sentence("snapshot-wanted-of-group", "of group {group}", group=group) if group else None
+        wanted = joined(" ", filter(None, (client_id, of_group))) or sentence("snapshot-wanted-anybody", "anybody")
         raise NotFoundError(
             sentence(
                 "snapshot-knows-no-running-instance",

@@ -20,6 +20,7 @@ from mqctl.spark.saving import sections
 from mqctl.store.own_files import write_named
 from mqctl.store.plain_files import read_named
 from mqctl.text import sentence
+from mqctl.units import Size
 
 _SCHEMA = pa.schema(
     [
@@ -103,7 +104,14 @@ def _rows_in(data: bytes) -> list[dict[str, Any]]:
     texts = [field.name for field in _SCHEMA if field.type == pa.string()]
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=[*texts, "figures.key_value.key"])
     if file.metadata.num_rows > _MOST_ROWS:
-        raise ValueError(f"it has {file.metadata.num_rows} rows, at most {_MOST_ROWS} are read")
+        raise ValueError(
+            sentence(
+                "file-too-many-rows",
+                "it has {count} rows, at most {most} are read",
+                count=file.metadata.num_rows,
+                most=_MOST_ROWS,
+            )
+        )
     rows: list[dict[str, Any]] = []
     left = _MOST_BYTES
     for batch in file.iter_batches(_BATCH_ROWS):
@@ -111,7 +119,9 @@ def _rows_in(data: bytes) -> list[dict[str, Any]]:
         # A dictionary's values take their room once, and as rows each time.
         left -= sum(_text_bytes(table.column(name)) for name in texts) + table.column("figures").nbytes
         if left < 0:
-            raise ValueError(f"it unpacks to more than {_MOST_BYTES >> 20} MiB")
+            raise ValueError(
+                sentence("snapshot-unpacks-to-more", "it unpacks to more than {limit}", limit=Size(_MOST_BYTES))
+            )
         rows += table.cast(_SCHEMA).to_pylist()
     return rows
 

@@ -18,6 +18,7 @@ from mqctl.recording.kinds import COLUMNS, FORMAT, FORMAT_ENTRY, MOST_ROWS, RowK
 from mqctl.recording.place import open_place, pieces_in
 from mqctl.store.plain_files import LARGEST_BYTES, look_at
 from mqctl.text import sentence
+from mqctl.units import Size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -245,14 +246,16 @@ def _footer_problem(path: str) -> str:
     if "://" not in path:
         size, what = look_at(Path(path))
         if size is None or size > LARGEST_BYTES:
-            return what or f"it is larger than {LARGEST_BYTES >> 20} MiB"
+            return what or sentence("file-larger-than", "it is larger than {limit}", limit=Size(LARGEST_BYTES))
     try:
         with fsspec.open(path) as file:
             footer = pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
         return sentence("cut-damaged", "cut or damaged: {split}", split=" ".join(str(error).split()))
     if footer.num_rows > MOST_ROWS:
-        return f"it has {footer.num_rows} rows, at most {MOST_ROWS} are read"
+        return sentence(
+            "file-too-many-rows", "it has {count} rows, at most {most} are read", count=footer.num_rows, most=MOST_ROWS
+        )
     version = (footer.metadata or {}).get(FORMAT_ENTRY, b"none").decode(errors="replace")
     return (
         ""

@@ -100,7 +100,13 @@ class Collector:
             self.open(OpenDump(tool=tool))
         if self._count >= self.limits.thread_count:
             self.full = True
-            self.cut(f"only the first {self.limits.thread_count} threads were read")
+            self.cut(
+                sentence(
+                    "stacks-first-threads-read",
+                    "only the first {count:thread was/were} read",
+                    count=self.limits.thread_count,
+                )
+            )
             return
         self._count += 1
         self._seen.add(key)

@@ -227,7 +227,9 @@ class JavaReader:
         self._collector.add(DumpTool.JSTACK, thread)
         if self._frames.full:
             self._collector.full = True
-            self._collector.cut("too many different calls: the rest was not read")
+            self._collector.cut(
+                sentence("stacks-too-many-different-calls", "too many different calls: the rest was not read")
+            )
 
     def _stack(self, lines: list[str]) -> tuple[StackFrame, ...]:
         limit = self._collector.limits.thread_frame_count

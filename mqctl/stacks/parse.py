@@ -137,7 +137,9 @@ def _read(lines: Iterable[str], collector: Collector, zone: tzinfo) -> list[Stac
     if not collector.full:
         last.end_text()
         if unread.strip():
-            collector.cut("the text ends in the middle of a line that cannot be read")
+            collector.cut(
+                sentence("stacks-text-ends-middle-line", "the text ends in the middle of a line that cannot be read")
+            )
     return collector.finish()
 
 

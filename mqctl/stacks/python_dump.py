@@ -94,7 +94,9 @@ class PySpyTextReader:
         self._collector.add(DumpTool.PY_SPY, thread)
         if self._frames.full:
             self._collector.full = True
-            self._collector.cut("too many different calls: the rest was not read")
+            self._collector.cut(
+                sentence("stacks-too-many-different-calls", "too many different calls: the rest was not read")
+            )
 
 
 class PySpyJsonReader:
@@ -159,7 +161,7 @@ class PySpyJsonReader:
         self._text, self._size = text, len(text)
         if self._size > _LONGEST_OBJECT or (text and not text.startswith("{")):
             self._leave()
-            self._collector.cut("JSON that cannot be read was passed over")
+            self._collector.cut(sentence("stacks-json-passed-over", "JSON that cannot be read was passed over"))
 
     def _leave(self) -> None:
         self._inside, self._text, self._parts, self._size = False, "", [], 0

@@ -91,7 +91,9 @@ class RemoteReader:
         self._collector.add(DumpTool.REMOTE, thread)
         if self._frames.full:
             self._collector.full = True
-            self._collector.cut("too many different calls: the rest was not read")
+            self._collector.cut(
+                sentence("stacks-too-many-different-calls", "too many different calls: the rest was not read")
+            )
 
     def _stack(self, lines: list[str]) -> tuple[StackFrame, ...]:
         key = tuple(lines)

@@ -127,7 +127,7 @@ class _Entry:
         value = self.values.get(key, [])
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
-            self.problems.append(f"{key} is no list of texts")
+            self.problems.append(sentence("stacks-rules-no-list-texts", "{key} is no list of texts", key=key))
             return ()
         return tuple(str(item) for item in items)
 
@@ -144,10 +144,14 @@ def user_rules(content: object, source: str) -> UserRules:
             sentence("stacks-holds-no-rules", "{source} holds no rules", source=source),
             reason=sentence("stacks-mapping-key-rules-expected", "a mapping with the key `rules` is expected"),
         )
-    problems += [f"nothing is called {key}" for key in content if key not in ("rules", "application", "libraries")]
+    problems += [
+        sentence("stacks-rules-nothing-called", "nothing is called {key}", key=key)
+        for key in content
+        if key not in ("rules", "application", "libraries")
+    ]
     listed = content.get("rules", [])
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        problems.append("rules is no list")
+        problems.append(sentence("stacks-rules-no-list", "rules is no list"))
         listed = []
     rules = tuple(rule for number, item in enumerate(listed, 1) if (rule := _rule(number, item, problems)))
     packages = _Entry(0, content)
@@ -164,20 +168,30 @@ def user_rules(content: object, source: str) -> UserRules:
 
 def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
     if not isinstance(item, Mapping):
-        problems.append(f"rule {number} is no mapping")
+        problems.append(sentence("stacks-rules-no-mapping", "rule {number} is no mapping", number=number))
         return None
     entry = _Entry(number, item)
-    entry.problems += [f"nothing is called {key}" for key in item if key not in _KNOWN]
+    entry.problems += [
+        sentence("stacks-rules-nothing-called", "nothing is called {key}", key=key) for key in item if key not in _KNOWN
+    ]
     name, cls = item.get("name", f"user-{number}"), item.get("class")
     if not isinstance(name, str):
-        entry.problems.append("name is no text")
+        entry.problems.append(sentence("stacks-rules-name-no-text", "name is no text"))
     if not isinstance(cls, str) or not _CLASS_NAME.match(cls):
-        entry.problems.append("class is missing, or no word of lower-case letters, digits and dashes")
+        entry.problems.append(
+            sentence(
+                "stacks-rules-class-missing", "class is missing, or no word of lower-case letters, digits and dashes"
+            )
+        )
     within, whole = item.get("within", 0), item.get("whole-stack", False)
     if not isinstance(within, int) or isinstance(within, bool) or within < 0:
-        entry.problems.append("within is no number of calls")
+        entry.problems.append(sentence("stacks-rules-within-no-number", "within is no number of calls"))
     lists = {key: entry.texts(key) for key in _LISTS}
-    entry.problems += [f"{word} is no state" for word in lists["states"] if word not in set(ThreadState)]
+    entry.problems += [
+        sentence("stacks-rules-no-state", "{word} is no state", word=word)
+        for word in lists["states"]
+        if word not in set(ThreadState)
+    ]
     for expression in lists["code"]:
         try:
             re.compile(expression)
@@ -186,9 +200,9 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
                 sentence("stacks-code", "code {expression}: {error}", expression=expression, error=error)
             )
         except RecursionError:
-            entry.problems.append("an expression of code is nested too deeply")
+            entry.problems.append(sentence("stacks-rules-code-nested", "an expression of code is nested too deeply"))
     if not any(lists.values()):
-        entry.problems.append("it has no condition: calls, top, code or states")
+        entry.problems.append(sentence("stacks-rules-no-condition", "it has no condition: calls, top, code or states"))
     if entry.problems:
         problems += [
             sentence("stacks-rule", "rule {number}: {problem}", number=number, problem=problem)

@@ -53,7 +53,7 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
             sentence("store-could-not-read-checkpoint", "could not read the checkpoint file"),
             reason=sentence(
                 "store-bytes-too-few-hold",
-                "{data} bytes are too few, {size} hold the times",
+                "{data:byte is/are} too few, {size} hold the times",
                 data=len(data),
                 size=CHECKPOINT.size,
             ),

@@ -243,7 +243,7 @@ def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
             sentence("could-not-read", "could not read {file}", file=file.path),
             reason=sentence(
                 "store-cut-bytes-while-read",
-                "it was cut from {position:,} to {size:,} bytes while it was read",
+                "it was cut from {position:,} to {size:byte} while it was read",
                 position=position + size,
                 size=position + len(data),
             ),

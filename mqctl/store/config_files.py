@@ -106,13 +106,13 @@ def _attempt(path: Path) -> tuple[Table | None, str]:
     except NotFoundError:
         return None, "missing"
     if not data.strip(b" \t\r\n\0"):
-        return None, "empty" if not data else "nothing but blanks or zeros"
+        return None, "empty" if not data else sentence("store-blanks-or-zeros", "nothing but blanks or zeros")
     try:
         value = loads(data)
     except FastjsonError as error:
         return None, sentence("store-unparsable", "unparsable: {error}", error=error)
     if not isinstance(value, dict):
-        return None, "no JSON object"
+        return None, sentence("store-no-json-object", "no JSON object")
     problem = _unfit(value)
     return (None, problem) if problem else ({str(key): item for key, item in value.items()}, "")
 

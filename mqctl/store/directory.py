@@ -191,11 +191,18 @@ class StoreDirectory:
         """Says why a database cannot be read; empty where it can."""
         converted = self._converted
         if part == "config/rdb":
-            return "kept in a RocksDB database of the second layout, which is not read offline"
+            return sentence(
+                "store-rocksdb-second-layout",
+                "kept in a RocksDB database of the second layout, which is not read offline",
+            )
         if converted is not None:
             return converted.problems.get(part, "")
-        what = "the consume queues are" if part == "consumequeue" else "kept"
-        return f"{what} in a RocksDB database; install mqctl[rocksdb] to read it"
+        if part == "consumequeue":
+            return sentence(
+                "store-queues-in-rocksdb",
+                "the consume queues are in a RocksDB database; install mqctl[rocksdb] to read it",
+            )
+        return sentence("store-part-in-rocksdb", "kept in a RocksDB database; install mqctl[rocksdb] to read it")
 
     @property
     def has_queues(self) -> bool:

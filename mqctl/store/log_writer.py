@@ -131,12 +131,10 @@ class CommitLogWriter:
             raise MessageRefused(
                 sentence(
                     "store-could-not-store-bytes",
-                    "could not store {size_bytes} bytes in one piece",
+                    "could not store {size_bytes:byte} in one piece",
                     size_bytes=size_bytes,
                 ),
-                reason=sentence(
-                    "store-log-file-bytes", "a log file has {file_bytes} bytes", file_bytes=self.file_bytes
-                ),
+                reason=sentence("store-log-file-bytes", "a log file has {file_bytes:byte}", file_bytes=self.file_bytes),
             )
         start = position - position % self.file_bytes
         left = start + self.file_bytes - position

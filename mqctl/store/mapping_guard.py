@@ -203,7 +203,7 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
             sentence("could-not-read", "could not read {file}", file=mapping.path),
             reason=sentence(
                 "store-cut-bytes-while-read",
-                "it was cut from {position:,} to {size:,} bytes while it was read",
+                "it was cut from {position:,} to {size:byte} while it was read",
                 position=mapping.size_bytes,
                 size=size,
             ),

@@ -18,6 +18,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO
 
+from mqctl.text import sentence
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNLESS_GIVEN = 0o666
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.new")
@@ -44,7 +46,9 @@ def replace_within(directory: int, name: str, data: bytes | None) -> None:
     except FileNotFoundError:
         known = None
     if known is not None and not stat.S_ISREG(known.st_mode):
-        raise OSError(errno.EINVAL, "it is a link or no regular file, and is left alone", name)
+        raise OSError(
+            errno.EINVAL, sentence("file-link-left-alone", "it is a link or no regular file, and is left alone"), name
+        )
     if data is None:
         if known is not None:
             os.unlink(name, dir_fd=directory)
@@ -126,7 +130,11 @@ def write_named(file: Path, data: bytes) -> None:
     descriptor = os.open(file, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         if not in_use and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it was replaced by a link to a file meanwhile", str(file))
+            raise OSError(
+                errno.EINVAL,
+                sentence("file-replaced-by-link", "it was replaced by a link to a file meanwhile"),
+                str(file),
+            )
         _write_all(descriptor, data)
     finally:
         os.close(descriptor)
@@ -221,7 +229,7 @@ def _open_regular(file: Path, flags: int, mode: int | None) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise OSError(errno.EINVAL, "it is no regular file", str(file))
+    raise OSError(errno.EINVAL, sentence("file-not-regular", "it is no regular file"), str(file))
 
 
 def make_directory(directory: Path) -> None:

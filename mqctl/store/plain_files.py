@@ -10,6 +10,7 @@ from pathlib import Path
 from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.attached import source_of
 from mqctl.text import sentence
+from mqctl.units import Size
 
 LARGEST_BYTES = 256 << 20
 """Of a file that is read whole: ten times the `topics.json` of 100,000 topics."""
@@ -48,15 +49,15 @@ def open_regular(file: Path) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
-    raise UnfitFileError(errno.EINVAL, "it is no regular file", str(file))
+    raise UnfitFileError(errno.EINVAL, sentence("file-not-regular", "it is no regular file"), str(file))
 
 
 _KINDS = (
     (stat.S_ISDIR, sentence("common-directory", "it is a directory")),
-    (stat.S_ISFIFO, "it is a named pipe"),
-    (stat.S_ISSOCK, "it is a socket"),
-    (stat.S_ISCHR, "it is a device"),
-    (stat.S_ISBLK, "it is a device"),
+    (stat.S_ISFIFO, sentence("file-named-pipe", "it is a named pipe")),
+    (stat.S_ISSOCK, sentence("file-socket", "it is a socket")),
+    (stat.S_ISCHR, sentence("file-device", "it is a device")),
+    (stat.S_ISBLK, sentence("file-device", "it is a device")),
 )
 
 
@@ -68,14 +69,17 @@ def look_at(path: Path) -> tuple[int | None, str]:
     try:
         status = path.stat()
     except FileNotFoundError:
-        return None, "it is a link that leads nowhere" if path.is_symlink() else ""
+        return None, sentence("file-link-nowhere", "it is a link that leads nowhere") if path.is_symlink() else ""
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return None, "it is a link that leads to itself"
+            return None, sentence("file-link-itself", "it is a link that leads to itself")
         return None, error.strerror or str(error)
     if stat.S_ISREG(status.st_mode):
         return status.st_size, ""
-    return None, next((words for holds, words in _KINDS if holds(status.st_mode)), "it is no regular file")
+    return None, next(
+        (words for holds, words in _KINDS if holds(status.st_mode)),
+        sentence("file-not-regular", "it is no regular file"),
+    )
 
 
 def read_named(file: Path) -> bytes:
@@ -101,7 +105,9 @@ def _contents(descriptor: int, file: Path) -> bytes:
             return b"".join(pieces)
         pieces.append(piece)
         read += len(piece)
-    raise UnfitFileError(errno.EFBIG, f"it is larger than {LARGEST_BYTES >> 20} MiB", str(file))
+    raise UnfitFileError(
+        errno.EFBIG, sentence("file-larger-than", "it is larger than {limit}", limit=Size(LARGEST_BYTES)), str(file)
+    )
 
 
 def read_file(path: Path) -> bytes:

@@ -331,7 +331,12 @@ class _Queues:
             if self._is_wide(offset - files.end):
                 self._leave_out(
                     _directory_of(place),
-                    f"queue offsets {files.end} to {offset - 1} hold no entries, and those before them are left out",
+                    sentence(
+                        "store-queue-offsets-left-out",
+                        "queue offsets {low} to {high} hold no entries, and those before them are left out",
+                        low=files.end,
+                        high=offset - 1,
+                    ),
                 )
                 files.begin_anew(offset)
             files.put(offset, value)
@@ -345,7 +350,13 @@ class _Queues:
 
     def _check_count(self, queues: int) -> None:
         if queues > _MOST_QUEUES:
-            raise DatabaseError(f"the RocksDB database has more than {_MOST_QUEUES:,} queues")
+            raise DatabaseError(
+                sentence(
+                    "store-rocksdb-too-many-queues",
+                    "the RocksDB database has more than {most:queue}",
+                    most=_MOST_QUEUES,
+                )
+            )
 
     def _is_wide(self, gap: int) -> bool:
         """Tells whether offsets that were left out are too many to be filled: all together no more than there are rows.
@@ -360,7 +371,14 @@ class _Queues:
     def _leave_out(self, part: str, reason: str) -> None:
         self._left_out.setdefault(part, reason)
         if len(self._left_out) > _MOST_LEFT_OUT:
-            raise DatabaseError(f"the RocksDB database has more than {_MOST_LEFT_OUT:,} queues of no broker: {reason}")
+            raise DatabaseError(
+                sentence(
+                    "store-rocksdb-queues-no-broker",
+                    "the RocksDB database has more than {most:queue} of no broker: {reason}",
+                    most=_MOST_LEFT_OUT,
+                    reason=reason,
+                )
+            )
 
 
 def _directory_of(place: tuple[str, int]) -> str:
@@ -371,10 +389,21 @@ def _entry_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
     """Returns a queue and the queue offset of one of its entries. Raises _UnfitRowError."""
     topic, rest = _topic_of(key)
     if len(rest) != _QUEUE_AND_OFFSET.size or len(value) < _ENTRY.size:
-        raise _UnfitRowError(f"{QUEUES}/{topic}", f"an entry of {len(rest)} and {len(value)} bytes is of no queue")
+        raise _UnfitRowError(
+            f"{QUEUES}/{topic}",
+            sentence(
+                "store-rocksdb-entry-no-queue",
+                "an entry of {key_bytes} and {value_bytes:byte} is of no queue",
+                key_bytes=len(rest),
+                value_bytes=len(value),
+            ),
+        )
     queue_id, separator, offset = _QUEUE_AND_OFFSET.unpack(rest)
     if separator != _SEPARATOR:
-        raise _UnfitRowError(f"{QUEUES}/{topic}", "the key of an entry has other separators than a broker's")
+        raise _UnfitRowError(
+            f"{QUEUES}/{topic}",
+            sentence("store-rocksdb-other-separators", "the key of an entry has other separators than a broker's"),
+        )
     return _checked(topic, queue_id, offset)
 
 
@@ -386,16 +415,29 @@ def _end_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
     topic, rest = _topic_of(key)
     kind, number = rest[:3], rest[4:]
     if len(number) != _QUEUE.size or len(value) < _BOUND.size:
-        raise _UnfitRowError(f"{QUEUES}/{topic}", f"a bound of {len(rest)} and {len(value)} bytes is of no queue")
+        raise _UnfitRowError(
+            f"{QUEUES}/{topic}",
+            sentence(
+                "store-rocksdb-bound-no-queue",
+                "a bound of {key_bytes} and {value_bytes:byte} is of no queue",
+                key_bytes=len(rest),
+                value_bytes=len(value),
+            ),
+        )
     offset = _BOUND.unpack_from(value)[1]
     return _checked(topic, _QUEUE.unpack(number)[0], offset + 1 if kind == b"max" else offset)
 
 
 def _checked(topic: str, queue_id: int, offset: int) -> tuple[tuple[str, int], int]:
     if queue_id < 0:
-        raise _UnfitRowError(f"{QUEUES}/{topic}/{queue_id}", "no queue has such a number")
+        raise _UnfitRowError(
+            f"{QUEUES}/{topic}/{queue_id}", sentence("store-rocksdb-no-such-queue", "no queue has such a number")
+        )
     if offset not in _OFFSETS:
-        raise _UnfitRowError(f"{QUEUES}/{topic}/{queue_id}", f"{offset} is the offset of no entry")
+        raise _UnfitRowError(
+            f"{QUEUES}/{topic}/{queue_id}",
+            sentence("store-rocksdb-offset-no-entry", "{offset} is the offset of no entry", offset=offset),
+        )
     return (topic, queue_id), offset
 
 
@@ -405,17 +447,29 @@ def _topic_of(key: bytes) -> tuple[str, bytes]:
     size = _TOPIC_SIZE.unpack_from(key)[0] if len(key) >= begin else -1
     name, end = key[begin : begin + size], begin + size
     if size < 0 or (key[begin - 1 : begin], key[end : end + 1]) != (_SEPARATOR, _SEPARATOR):
-        raise _UnfitRowError(f"{QUEUES}/{_shown(key)}", "a key that begins with no topic")
+        raise _UnfitRowError(
+            f"{QUEUES}/{_shown(key)}", sentence("store-rocksdb-key-no-topic", "a key that begins with no topic")
+        )
     if size > _LONGEST_TOPIC_BYTES:
         raise _UnfitRowError(
-            f"{QUEUES}/{_shown(name)}", f"a topic's name of {size:,} bytes, at most {_LONGEST_TOPIC_BYTES} are possible"
+            f"{QUEUES}/{_shown(name)}",
+            sentence(
+                "store-rocksdb-topic-too-long",
+                "a topic's name of {size:byte}, at most {most} are possible",
+                size=size,
+                most=_LONGEST_TOPIC_BYTES,
+            ),
         )
     if b"/" in name or b"\0" in name or name in (b".", b"..", b""):
-        raise _UnfitRowError(f"{QUEUES}/{_shown(name)}", "a name that no directory can have")
+        raise _UnfitRowError(
+            f"{QUEUES}/{_shown(name)}", sentence("store-rocksdb-name-no-directory", "a name that no directory can have")
+        )
     try:
         return name.decode(), key[end + len(_SEPARATOR) :]
     except UnicodeDecodeError:
-        raise _UnfitRowError(f"{QUEUES}/{_shown(name)}", "a topic's name that is not UTF-8") from None
+        raise _UnfitRowError(
+            f"{QUEUES}/{_shown(name)}", sentence("store-rocksdb-topic-not-utf", "a topic's name that is not UTF-8")
+        ) from None
 
 
 def _shown(name: bytes) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.own_files import new_stream
 from mqctl.store.plain_files import LARGEST_BYTES, open_regular
+from mqctl.text import sentence
+from mqctl.units import Size
 
 _TRIES = 5
 _FEW_ROWS = 1 << 20
@@ -53,13 +55,25 @@ class Families:
         while rows.valid():
             count += 1
             if count > most:
-                raise DatabaseError(f"the RocksDB database unpacks to more than {most:,} rows")
+                raise DatabaseError(
+                    sentence(
+                        "store-rocksdb-unpacks-rows",
+                        "the RocksDB database unpacks to more than {most:,} rows",
+                        most=most,
+                    )
+                )
             yield rows.key(), rows.value()
             rows.next()
         try:
             rows.status()
         except Exception as error:
-            raise DatabaseError(f"the RocksDB database is damaged: {_told(error, self.folder, self.source)}") from error
+            raise DatabaseError(
+                sentence(
+                    "store-rocksdb-damaged",
+                    "the RocksDB database is damaged: {problem}",
+                    problem=_told(error, self.folder, self.source),
+                )
+            ) from error
 
     def texts(self, name: str) -> dict[str, str]:
         """Returns a family of settings whole, by its keys.
@@ -71,7 +85,13 @@ class Families:
         for key, value in self.rows(name):
             size += len(key) + len(value)
             if size > LARGEST_BYTES:
-                raise DatabaseError(f"the RocksDB database unpacks to more than {LARGEST_BYTES >> 20} MiB")
+                raise DatabaseError(
+                    sentence(
+                        "store-rocksdb-unpacks-to",
+                        "the RocksDB database unpacks to more than {limit}",
+                        limit=Size(LARGEST_BYTES),
+                    )
+                )
             texts[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
         return texts
 
@@ -103,7 +123,9 @@ def open_copy(database: Path, root: Path) -> Families:
         except (OSError, Exception) as error:  # noqa: BLE001 - the library raises nothing narrower
             problem = _told(error, folder, database)
             shutil.rmtree(folder, ignore_errors=True)
-    raise DatabaseError(f"the RocksDB database could not be opened: {problem}")
+    raise DatabaseError(
+        sentence("store-rocksdb-could-not-open", "the RocksDB database could not be opened: {problem}", problem=problem)
+    )
 
 
 def _told(error: Exception, copy: Path, database: Path) -> str:
@@ -131,6 +153,10 @@ def _copy_file(source: Path, target: Path) -> None:
     descriptor = open_regular(source)
     with os.fdopen(descriptor, "rb") as file:
         if os.fstat(descriptor).st_size > _LARGEST_COPIED_BYTES:
-            raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_COPIED_BYTES >> 30} GiB", str(source))
+            raise OSError(
+                errno.EFBIG,
+                sentence("file-larger-than", "it is larger than {limit}", limit=Size(_LARGEST_COPIED_BYTES)),
+                str(source),
+            )
         with new_stream(target) as copy:
             shutil.copyfileobj(file, copy, 1 << 20)

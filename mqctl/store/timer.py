@@ -57,7 +57,7 @@ def read_timer_check(path: Path) -> TimerCheck | None:
             sentence("store-read-config-timercheck", "read config/timercheck"),
             reason=sentence(
                 "store-bytes-too-few",
-                "{data} bytes are too few for its {size}",
+                "{data:byte is/are} too few for its {size}",
                 data=len(data),
                 size=lay.TIMER_CHECK.size,
             ),
@@ -84,7 +84,9 @@ def used_slots(path: Path) -> NDArray[Any]:
         return np.empty(0, dtype=native)
     data = map_file(path)
     if len(data) > _MOST_BYTES:
-        raise OddFile(path, 0, "it is larger than 2 GiB, and no broker can map it").error()
+        raise OddFile(
+            path, 0, sentence("store-larger-two-gib", "it is larger than 2 GiB, and no broker can map it")
+        ).error()
     slots = data[: len(data) // dtypes.TIMER_SLOT.itemsize * dtypes.TIMER_SLOT.itemsize].view(dtypes.TIMER_SLOT)
     return slots[np.flatnonzero(slots["time_units"] > 0)].astype(native)
 

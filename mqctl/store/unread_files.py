@@ -29,7 +29,15 @@ def unread_log_files(store: StoreDirectory) -> Iterator[Unreadable]:
     size, odd_starts = log.file_size_bytes, {odd.start for odd in log.odd_files}
     for file in log.files if len(log.files) > 1 else ():
         if file.size_bytes != size:
-            yield Unreadable(store.relative(file.path), f"it has {file.size_bytes:,} bytes, the others {size:,}")
+            yield Unreadable(
+                store.relative(file.path),
+                sentence(
+                    "store-file-size-unlike-others",
+                    "it has {size:byte}, the others {others:,}",
+                    size=file.size_bytes,
+                    others=size,
+                ),
+            )
     for gap in log.gaps:
         if gap.start not in odd_starts:
             reason = sentence(
@@ -72,20 +80,36 @@ def why_incomplete(queue: ConsumeQueue, size: int | None) -> str:
     """
     for file, after in pairwise(queue.files):
         if file.end > after.start:
-            return f"{file.path.name} has {file.size_bytes:,} bytes, and reaches into {after.path.name}"
+            return sentence(
+                "store-file-reaches-into",
+                "{file} has {size:byte}, and reaches into {after}",
+                file=file.path.name,
+                size=file.size_bytes,
+                after=after.path.name,
+            )
     for file in queue.files:
         if size and file.size_bytes != size:
-            return f"{file.path.name} has {file.size_bytes:,} bytes, the store's other queue files {size:,}"
+            return sentence(
+                "store-queue-file-size-unlike",
+                "{file} has {size:byte}, the store's other queue files {others:,}",
+                file=file.path.name,
+                size=file.size_bytes,
+                others=size,
+            )
     for gap in gaps(queue.files, size):
         low, high = gap.start // QUEUE_ENTRY_BYTES, gap.end // QUEUE_ENTRY_BYTES
-        return f"no file holds queue offsets {low} to {high - 1}"
+        return sentence(
+            "store-no-file-queue-offsets", "no file holds queue offsets {low} to {high}", low=low, high=high - 1
+        )
     hole = queue.hole()
     return "" if hole is None else no_entries(*hole)
 
 
 def no_entries(low: int, high: int) -> str:
     """Says that a queue lacks the entries at queue offsets [low, high)."""
-    return f"queue offsets {low} to {high - 1} hold no valid entries"
+    return sentence(
+        "store-no-valid-entries", "queue offsets {low} to {high} hold no valid entries", low=low, high=high - 1
+    )
 
 
 def unread_queues(store: StoreDirectory) -> list[Unreadable]:

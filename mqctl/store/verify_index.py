@@ -20,11 +20,13 @@ from mqctl.store.index_file import IndexFile
 from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import INDEX_ENTRY_BYTES, INDEX_HEADER_BYTES
 from mqctl.store.log_window import LogTable
+from mqctl.text import sentence
 
 SLICE_ENTRIES = 1 << 20
 _TAG_TYPE = "T"
 """5.5.0 has entries for tags as well: `topic#T#tag`."""
-_MOST_BYTES, _TOO_LARGE = (1 << 31) - 1, "it is larger than 2 GiB, and no broker can map it"
+_MOST_BYTES = (1 << 31) - 1
+_TOO_LARGE = sentence("store-larger-two-gib", "it is larger than 2 GiB, and no broker can map it")
 
 
 @dataclass
@@ -221,17 +223,19 @@ def _unusable(index: IndexFile, relative: str) -> Damage | None:
 def _header_problem(index: IndexFile) -> str:
     header = index.header
     if header.entry_count < 0 or header.used_slots < 0:
-        return "negative counters"
+        return sentence("store-index-negative-counters", "negative counters")
     if header.entry_count > 1 and not index.slot_table_size:
-        return "its size fits no number of slots and entries"
+        return sentence("store-index-size-unfit", "its size fits no number of slots and entries")
     if header.entry_count > index.entry_capacity + 1:
-        return f"{header.entry_count} entries are more than the file holds"
+        return sentence(
+            "store-index-entries-too-many", "{count:entry is/are} more than the file holds", count=header.entry_count
+        )
     if header.begin_physical_offset > header.end_physical_offset:  # times may do so: clocks are set back
-        return "it ends before it begins"
+        return sentence("store-index-ends-before-begins", "it ends before it begins")
     slots = index.slot_values
     # After a kill slots may be newer than the counters, but none may lead out of the file.
     if len(slots) and (int(slots.min()) < 0 or int(slots.max()) >= max(1, index.entry_capacity)):
-        return "a slot leads out of the file"
+        return sentence("store-index-slot-outside", "a slot leads out of the file")
     return ""
 
 

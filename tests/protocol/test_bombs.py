@@ -78,7 +78,7 @@ def test_a_bomb_costs_no_more_than_its_limit(kind: str) -> None:
     command = [sys.executable, "-c", _MEASURE, str(flag), str(_LIMIT)]
     done = subprocess.run(command, cwd=REPOSITORY, input=body, capture_output=True, check=True)
     measured = json.loads(done.stdout)
-    assert f"larger than {_LIMIT} bytes" in measured["said"]
+    assert f"larger than {_LIMIT:,} bytes" in measured["said"]
     assert measured["grew"] <= _LIMIT + _SLACK, f"{measured['grew'] >> 20} MiB"
 
 
@@ -88,7 +88,7 @@ def test_the_limit_is_exact(kind: Compression, size: int) -> None:
     packed, flag = compress(body, kind)
     assert decompress(packed, flag, max_bytes=size) == body
     if size:
-        with pytest.raises(CompressionError, match=f"larger than {size - 1} bytes"):
+        with pytest.raises(CompressionError, match=f"larger than {size - 1:,} bytes"):
             decompress(packed, flag, max_bytes=size - 1)
 
 
@@ -111,7 +111,7 @@ def test_many_small_bombs_share_one_limit() -> None:
     unpacked = [unpacker.stored(bomb) for _ in range(50)]
     assert [len(item.body) for item in unpacked] == [1_000_000] * 3 + [len(packed)] * 47
     assert [item.problem for item in unpacked[:3]] == [None] * 3
-    assert all("unpack to more than 3500000 bytes" in (item.problem or "") for item in unpacked[3:])
+    assert all("unpack to more than 3,500,000 bytes" in (item.problem or "") for item in unpacked[3:])
     unpacker.forget(unpacked[0])
     assert unpacker.stored(bomb).body == bytes(1_000_000)
 

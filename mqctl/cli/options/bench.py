@@ -64,7 +64,7 @@ def size_range(text: str) -> tuple[int, int]:
     if not smallest >= 1 or largest > MAX_BODY_BYTES:
         raise UsageError(
             sentence("cli-cannot-send-bodies", "cannot send bodies of {text!r}", text=text),
-            reason=sentence("cli-bytes", "they have 1 to {max_body_bytes} bytes", max_body_bytes=MAX_BODY_BYTES),
+            reason=sentence("cli-bytes", "they have 1 to {max_body_bytes:byte}", max_body_bytes=MAX_BODY_BYTES),
         )
     return smallest, largest
 

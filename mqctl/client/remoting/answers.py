@@ -28,8 +28,9 @@ _NOT_FOUND = {
 }
 _ACL_REMARK = "AclException"
 _JAVA_FRAME = re.compile(r", [\w.$]+\.\w+\(\w+\.java:\d+\)\s*$")
-_KEYS = (
-    "set MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY, or MQCTL_ACL_FILE, or name a profile with keys (mqctl profile add -h)"
+_KEYS = sentence(
+    "access-set-keys",
+    "set MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY, or MQCTL_ACL_FILE, or name a profile with keys (mqctl profile add -h)",
 )
 _ACL_REMEDIES = (
     ("No accessKey is configured", _KEYS),

@@ -198,7 +198,7 @@ class Link:
 
     def close(self) -> None:
         """Ends the connection and waits for its thread."""
-        self._end("it was closed here")
+        self._end(sentence("client-closed-here", "it was closed here"))
         if self._thread is not current_thread():
             self._thread.join()
 
@@ -237,7 +237,7 @@ class Link:
                 if self._settings.tls is not None and not self._heard and not stalls:
                     return  # what the reader finds tells why
                 reason = sentence("client-takes-no-bytes", "it takes no more bytes") if stalls else _reason(error)
-        self._end(f"the connection was lost: {reason}")
+        self._end(sentence("client-connection-lost", "the connection was lost: {reason}", reason=reason))
 
     def _run(self) -> None:
         try:
@@ -248,12 +248,18 @@ class Link:
             if self._backlog is not None or self._remedy:
                 self._end(_reason(error))
             else:
-                self._lost(f"the connection was lost: {_reason(error)}")
+                self._lost(
+                    sentence("client-connection-lost", "the connection was lost: {reason}", reason=_reason(error))
+                )
         except ConfigurationError as error:  # TLS files that cannot be used
             self._remedy = error.remedy
             self._end(str(error))
         except FrameError as error:
-            self._end(f"what it sends is no RocketMQ frame ({error.reason})")
+            self._end(
+                sentence(
+                    "client-no-rocketmq-frame", "what it sends is no RocketMQ frame ({reason})", reason=error.reason
+                )
+            )
         finally:
             self._lost(_CLOSED)
             if self._socket is not None:
@@ -269,7 +275,7 @@ class Link:
             self._host, port = split_address(self.address)
             sock = socket.create_connection((self._host, port), timeout=timeout_s)
         except UsageError as error:
-            raise OSError("it is no address") from error
+            raise OSError(sentence("client-no-address", "it is no address")) from error
         except UnicodeError as error:
             raise OSError(sentence("client-no-host-name", "no host can have this name")) from error
         sock.settimeout(None)

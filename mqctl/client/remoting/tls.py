@@ -23,9 +23,9 @@ _RECEIVE_BYTES = 64 * 1024
 ANY_NAME = "any"
 _NO_CERTIFICATE_WORDS = ("CERTIFICATE_REQUIRED", "ALERT_HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
 _FILE_REASONS = {
-    "KEY_VALUES_MISMATCH": "the key is another certificate's",
-    "NO_CERTIFICATE_OR_CRL_FOUND": "it is not in PEM form",
-    "NO_START_LINE": "it is not in PEM form",
+    "KEY_VALUES_MISMATCH": sentence("client-key-other-certificate", "the key is another certificate's"),
+    "NO_CERTIFICATE_OR_CRL_FOUND": sentence("client-not-pem", "it is not in PEM form"),
+    "NO_START_LINE": sentence("client-not-pem", "it is not in PEM form"),
 }
 _EXPIRED, _NOT_YET, _WRONG_HOST, _WRONG_IP = 10, 9, 62, 64
 
@@ -83,7 +83,9 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cafile=settings.ca_file)
         except OSError as error:
-            raise _unusable("the authorities to trust", settings.ca_file, error) from error
+            raise _unusable(
+                sentence("client-authorities-to-trust", "the authorities to trust"), settings.ca_file, error
+            ) from error
     elif settings.verify:
         context.load_default_certs()
     if settings.cert_file is not None:
@@ -129,7 +131,7 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
                 reason=sentence("client-key-not-file", "its key is not in that file"),
                 remedy=sentence("client-add-tls-key", "add --tls-key"),
             ) from error
-        raise _unusable("our certificate", files, error) from error
+        raise _unusable(sentence("client-our-certificate", "our certificate"), files, error) from error
 
 
 def _holds_certificate(file: str | None) -> bool:
@@ -192,7 +194,7 @@ class TlsSocket:
                     "it accepted the connection but did not finish the TLS handshake in {limit_s:g} s",
                     limit_s=limit_s,
                 ),
-                "it may speak no TLS: leave --tls out; or it hangs",
+                sentence("client-no-tls-or-hangs", "it may speak no TLS: leave --tls out; or it hangs"),
             ) from error
         except (ConnectionResetError, BrokenPipeError) as error:
             raise _closed() from error
@@ -257,7 +259,10 @@ class TlsSocket:
 def _closed() -> TlsError:
     return TlsError(
         sentence("client-closed-connection-when-tls", "it closed the connection when TLS was proposed"),
-        "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
+        sentence(
+            "client-no-tls-or-refuses",
+            "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
+        ),
     )
 
 
@@ -272,12 +277,12 @@ def _explained(error: ssl.SSLError, name: str, settings: TlsSettings) -> TlsErro
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
         return TlsError(
             sentence("client-not-answer-tls", "it does not answer with TLS"),
-            "leave --tls out, or name the port that speaks TLS",
+            sentence("client-leave-tls-or-port", "leave --tls out, or name the port that speaks TLS"),
         )
     words = reason.lower().replace("_", " ")
     return TlsError(
         sentence("client-no-secure-connection", "no secure connection: {words}", words=words),
-        "compare its TLS versions and certificates with ours",
+        sentence("client-compare-tls-versions", "compare its TLS versions and certificates with ours"),
     )
 
 
@@ -286,7 +291,7 @@ def _refused(reason: str, settings: TlsSettings) -> TlsError:
     if "CERTIFICATE_EXPIRED" in reason:
         return TlsError(
             sentence("client-our-certificate-expired", "our certificate has expired"),
-            "have it renewed, and name the new one with --tls-cert",
+            sentence("client-renew-name-new", "have it renewed, and name the new one with --tls-cert"),
         )
     if not any(word in reason for word in _NO_CERTIFICATE_WORDS):
         remedy = sentence("client-have-it-signed", "have it signed by an authority that the broker trusts")
@@ -297,11 +302,11 @@ def _refused(reason: str, settings: TlsSettings) -> TlsError:
                 "requires-client-certificate-none",
                 "it requires a client certificate, and none is configured",
             ),
-            "add --tls-cert and --tls-key",
+            sentence("client-add-tls-cert-key", "add --tls-cert and --tls-key"),
         )
     return TlsError(
         sentence("client-not-accept-our-certificate", "it does not accept our certificate"),
-        "check the signer of --tls-cert, and its time",
+        sentence("client-check-signer-cert", "check the signer of --tls-cert, and its time"),
     )
 
 
@@ -309,17 +314,20 @@ def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:
     if error.verify_code == _EXPIRED:
         return TlsError(
             sentence("client-certificate-expired", "its certificate has expired"),
-            "have it renewed; until then nothing proves who answers there",
+            sentence("client-renew-until-then", "have it renewed; until then nothing proves who answers there"),
         )
     if error.verify_code == _NOT_YET:
         return TlsError(
             sentence("client-certificate-not-valid-yet", "its certificate is not valid yet"),
-            "compare the clocks of both machines",
+            sentence("client-compare-clocks", "compare the clocks of both machines"),
         )
     if error.verify_code in (_WRONG_HOST, _WRONG_IP):
         return TlsError(
             sentence("client-certificate-not", "its certificate is not for {name}", name=name),
-            "name what it is for with --tls-server-name, or `any` where the authority alone is proof enough",
+            sentence(
+                "client-name-tls-server-name",
+                "name what it is for with --tls-server-name, or `any` where the authority alone is proof enough",
+            ),
         )
     return TlsError(
         sentence(
@@ -327,5 +335,5 @@ def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:
             "its certificate is not signed by a trusted authority ({verify_message})",
             verify_message=error.verify_message,
         ),
-        "name the file of the cluster's authority with --tls-ca",
+        sentence("client-name-tls-ca", "name the file of the cluster's authority with --tls-ca"),
     )

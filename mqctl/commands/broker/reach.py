@@ -14,7 +14,7 @@ from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableErro
 from mqctl.operations.brokers.reach import HA, NEEDED, VIP, try_ports
 from mqctl.render.reach import reach_document
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
-from mqctl.text import composed
+from mqctl.text import composed, sentence
 
 EXAMPLES = (
     "mqctl broker reach",
@@ -23,8 +23,10 @@ EXAMPLES = (
 )
 _PORT_TIMEOUT_MS = 3_000
 _NOTES = {
-    VIP: "a closed VIP port (listenPort - 2) matters only to clients with vipChannelEnabled=true",
-    HA: "a closed HA port matters only to slaves: look from their machines",
+    VIP: sentence(
+        "reach-closed-vip", "a closed VIP port (listenPort - 2) matters only to clients with vipChannelEnabled=true"
+    ),
+    HA: sentence("reach-closed-ha", "a closed HA port matters only to slaves: look from their machines"),
 }
 
 

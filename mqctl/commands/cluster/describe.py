@@ -61,8 +61,10 @@ def _which(name: str | None, known: list[str]) -> str:
         )
     if name not in known:
         raise NotFoundError(
-            sentence("no-cluster", "there is no cluster {name}", name=name or "at all"),
-            reason=sentence("common-known", "known: {known}", known=", ".join(known) or "none"),
+            sentence(
+                "no-cluster", "there is no cluster {name}", name=name or sentence("cluster-none-at-all", "at all")
+            ),
+            reason=sentence("common-known", "known: {known}", known=", ".join(known) or sentence("none-none", "none")),
             remedy=command_line("mqctl cluster list"),
         )
     return name

@@ -70,7 +70,9 @@ def command(
     )
     listed = SHOWN_HOPS if output in (Output.TABLE, Output.WIDE) else MOST_HOPS
     if chain.hop_count > listed:
-        more = f"; -o json lists up to {MOST_HOPS:,}" if listed < MOST_HOPS else ""
+        more = (
+            sentence("delay-json-lists", "; -o json lists up to {most:,}", most=MOST_HOPS) if listed < MOST_HOPS else ""
+        )
         note(
             sentence(
                 "delay-first-listed",

@@ -258,7 +258,11 @@ def missed(condition: Condition, truth: Truth, newest: CurrentLag | None) -> int
             )
         )
         return ExitCode.UNKNOWN
-    waiting = "" if newest is None else f" (still waiting: {_waiting(newest):,})"
+    waiting = (
+        ""
+        if newest is None
+        else sentence("lag-still-waiting", " (still waiting: {waiting:,})", waiting=_waiting(newest))
+    )
     tell(
         sentence(
             "lag-not-reached-time",
@@ -276,11 +280,13 @@ def _waiting(lag: CurrentLag) -> int:
 
 def _why_unknown(newest: CurrentLag | None) -> str:
     if newest is None:
-        return "the last look failed"
+        return sentence("lag-last-look-failed", "the last look failed")
     if newest.gaps:
-        return "not everything could be asked"
+        return sentence("lag-not-all-asked", "not everything could be asked")
     if not newest.report.queues:
-        return "no consumer group has offsets among what was looked at"
+        return sentence("lag-no-group-offsets", "no consumer group has offsets among what was looked at")
     if any(gap.part is Part.POP for gap in newest.minor_gaps):
-        return "not everything that is popped could be read"
-    return "a group never committed in a queue that holds messages, or an age is not known"
+        return sentence("lag-not-all-popped", "not everything that is popped could be read")
+    return sentence(
+        "lag-never-committed", "a group never committed in a queue that holds messages, or an age is not known"
+    )

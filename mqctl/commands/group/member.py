@@ -48,7 +48,7 @@ def command(
         if client not in known:
             if not known:
                 group_holders(look, group)  # a group that no broker knows is told as such
-            listed = on_one_line(", ".join(known)) or "nobody is online"
+            listed = on_one_line(", ".join(known)) or sentence("group-nobody-online", "nobody is online")
             remedy = command_line("mqctl group members -g {}", group)
             raise NotFoundError(
                 sentence("group-no-instance", "{group} has no instance {client}", group=group, client=client),
@@ -63,7 +63,10 @@ def command(
         running, gaps = look.running(brokers, numbered)
     matching = [info for info in running if info.client_id == client]
     if not matching:
-        reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")
+        reason = next(
+            (gap.reason for gap in gaps if client in (gap.scope or "")),
+            sentence("group-went-offline", "it went offline meanwhile"),
+        )
         raise RefusedError(
             sentence(
                 "group-did-not-report-doing",

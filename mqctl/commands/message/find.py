@@ -15,6 +15,7 @@ from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
 from mqctl.model.spans import FAR
 from mqctl.operations.messages.find import look_up_everywhere, topics_to_search, tracks_of
@@ -79,7 +80,17 @@ def command(
         names = broker_names(asking) if messages else {}
         tracks = tracks_of(asking, messages) if output in (Output.TABLE, Output.WIDE) else []
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
-    what = f"{'unique id' if key is None else 'key'} {query.key}"
-    sought = f"the {what} in {topic}" if topic else f"the {what} in any of {len(topics)} topics"
+    what = (
+        sentence("message-sought-unique-id", "unique id {key}", key=query.key)
+        if key is None
+        else sentence("delay-key", "key {key}", key=query.key)
+    )
+    sought = (
+        sentence("message-sought-in", "the {what} in {topic}", what=what, topic=topic)
+        if topic
+        else sentence(
+            "message-sought-anywhere", "the {what} in any of {topics}", what=what, topics=counted(len(topics), "topic")
+        )
+    )
     document = found_document(messages, body, names, sought=sought, now_ms=round(now.timestamp() * 1000))
     return answer(with_tracks(document, tracks), gaps, output)

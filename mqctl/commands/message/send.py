@@ -160,7 +160,11 @@ def _must_be_there(topic: str, target: ClusterTarget) -> None:
             from mqctl.model.names_alike import meant
 
             names = cluster.name_servers.ask(topic_names(), deadline)
-            remedy = meant(topic, names, "--create lets brokers with autoCreateTopicEnable create it")
+            remedy = meant(
+                topic,
+                names,
+                sentence("message-create-lets", "--create lets brokers with autoCreateTopicEnable create it"),
+            )
             raise NotFoundError(
                 sentence("no-topic", "there is no topic {topic}", topic=topic),
                 reason=sentence("nothing-sent", "nothing was sent"),
@@ -182,11 +186,11 @@ def _read(name: str) -> bytes:
             sentence(
                 "message-body-too-long",
                 "the body in {name} is too long",
-                name="standard input" if name == "-" else name,
+                name=sentence("common-standard-input", "standard input") if name == "-" else name,
             ),
             reason=sentence(
                 "message-more-bytes-limit-rocketmq",
-                "it has more than {max_message_bytes} bytes, the limit of RocketMQ's clients",
+                "it has more than {max_message_bytes:byte}, the limit of RocketMQ's clients",
                 max_message_bytes=MAX_MESSAGE_BYTES,
             ),
             remedy=sentence("message-nothing-sent-send-parts", "nothing was sent; send it in parts"),

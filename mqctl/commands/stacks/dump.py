@@ -181,7 +181,7 @@ def _told(evidence: StackEvidence) -> int:
             composed(
                 "mqctl: {source}: {truncated}{notes}",
                 source=dump.source,
-                truncated="incomplete: " if dump.truncated else "",
+                truncated=sentence("stacks-incomplete", "incomplete: ") if dump.truncated else "",
                 notes=joined("; ", dump.notes) or sentence("stacks-cut-off", "cut off"),
             )
         )

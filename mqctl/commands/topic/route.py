@@ -35,7 +35,9 @@ def command(
             "topic-route-not-asked", "no name server could be asked for the route of {topic}", topic=topic
         )
         together = replace(gaps[0], reason=joined("; ", (gap.reason for gap in gaps)))
-        raise together.as_error(problem, "check the addresses of the name servers", so_far="")
+        raise together.as_error(
+            problem, sentence("check-name-server-addresses", "check the addresses of the name servers"), so_far=""
+        )
     if not known:
         raise NotFoundError(
             sentence("topic-no-name-server-knows", "no name server knows a route of {topic}", topic=topic),

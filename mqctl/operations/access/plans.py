@@ -158,7 +158,11 @@ def check_entry(entry: AccessEntry) -> None:
     unknown = [action for action in entry.actions if action not in ACTIONS]
     if unknown or not entry.actions:
         raise UsageError(
-            sentence("acl-not-action", "{unknown} is not an action", unknown=", ".join(unknown) or "nothing"),
+            sentence(
+                "acl-not-action",
+                "{unknown} is not an action",
+                unknown=", ".join(unknown) or sentence("none-nothing", "nothing"),
+            ),
             remedy=sentence("acl-choose", "choose of {actions}", actions=", ".join(ACTIONS)),
         )
     for source in entry.sources:

@@ -240,7 +240,11 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
     for gap in gaps:
         if gap.part in (Part.MEMBERS, Part.ROUTES):
             problem = sentence("allocation-online-unknown", "who of {group} is online is not known", group=group)
-            return gap.as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
+            return gap.as_error(
+                problem,
+                sentence("broker-list-shows-answering", "mqctl broker list shows which brokers answer"),
+                so_far="",
+            )
     return NotFoundError(
         sentence(
             "allocation-no-member-online",

@@ -97,7 +97,9 @@ class BenchConnection(asyncio.Protocol):
         try:
             commands = self._decoder.feed(data)
         except FrameError as error:
-            self._reason = f"what it sends is no RocketMQ frame ({error.reason})"
+            self._reason = sentence(
+                "client-no-rocketmq-frame", "what it sends is no RocketMQ frame ({reason})", reason=error.reason
+            )
             if self._transport is not None:
                 self._transport.abort()
             return

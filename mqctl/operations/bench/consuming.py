@@ -261,4 +261,11 @@ def _missing(sent: Summed, came: Summed) -> list[BenchError]:
     missing = sum(second.message_count for second in sent.series) - sum(second.message_count for second in came.series)
     if missing <= 0:
         return []
-    return [BenchError(code=None, name="NOT_RECEIVED", count=missing, example="stored, and not read until the end")]
+    return [
+        BenchError(
+            code=None,
+            name="NOT_RECEIVED",
+            count=missing,
+            example=sentence("bench-stored-not-read", "stored, and not read until the end"),
+        )
+    ]

@@ -21,6 +21,7 @@ from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold
 from mqctl.protocol.codes import PULL_RESULTS, ResponseCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests_client import PullMessageReply
+from mqctl.text import sentence
 
 _SUSPEND_MS = 500
 _SWEEP_S = 0.1
@@ -207,7 +208,11 @@ class PullLoop:
             limit_s = (self._task.timeout_ms + _SUSPEND_MS) / 1000
             for opaque, item in list(self._pending.items()):
                 if now - item.sent > limit_s:
-                    self._forget(opaque, "TIMEOUT", f"no answer within {limit_s:g} s")
+                    self._forget(
+                        opaque,
+                        "TIMEOUT",
+                        sentence("bench-no-answer-within", "no answer within {limit_s:g} s", limit_s=limit_s),
+                    )
             for name, connection in self._connections.items():
                 if not connection.is_up:
                     try:

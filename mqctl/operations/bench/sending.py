@@ -22,6 +22,7 @@ from mqctl.operations.bench.recorder import Recorder
 from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold
 from mqctl.protocol.codes import SEND_RESULTS
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.text import sentence
 
 _SWEEP_S = 0.1
 _RECONNECT_S = 0.2
@@ -240,7 +241,11 @@ class SendLoop:
                 self._recorder.failed(str(answer.code), answer.remark or "", None)
                 continue
             if answer.code:
-                self._recorder.failed(str(answer.code), "stored, but not as safely as configured", None)
+                self._recorder.failed(
+                    str(answer.code),
+                    sentence("bench-stored-less-safely", "stored, but not as safely as configured"),
+                    None,
+                )
             if self._ender is not None:
                 self._end_transaction(pending, answer)
             self._recorder.answered(now - pending.due, now - pending.sent, self._batch, pending.size_bytes)
@@ -287,7 +292,12 @@ class SendLoop:
             opaque, oldest = next(iter(self._pending.items()))
             if now - oldest.sent < limit_s:
                 break
-            self._forget(opaque, "TIMEOUT", f"no answer within {limit_s:g} s", now)
+            self._forget(
+                opaque,
+                "TIMEOUT",
+                sentence("bench-no-answer-within", "no answer within {limit_s:g} s", limit_s=limit_s),
+                now,
+            )
 
     # Time
 
@@ -322,6 +332,8 @@ class SendLoop:
         missed = 0
         while (due := self._began + (self._made + missed) * self._period_s) < now - _FINEST_S:
             self._recorder.failed(
-                "NOT_SENT", "it was due, but there was no room among the requests in flight", now - due
+                "NOT_SENT",
+                sentence("bench-due-no-room", "it was due, but there was no room among the requests in flight"),
+                now - due,
             )
             missed += 1

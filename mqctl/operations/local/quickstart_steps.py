@@ -20,6 +20,7 @@ from mqctl.local.state import LocalCluster
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.own_files import new_stream
+from mqctl.text import sentence
 
 _USUAL_S = 8.0
 _END_S = 10.0
@@ -39,7 +40,11 @@ class Said:
     def trouble(self) -> str:
         """The first line of its talk, without the program's name."""
         lines = self.stderr.strip().splitlines()
-        return lines[0].removeprefix("mqctl: ") if lines else f"it ended with {self.exit_code}"
+        return (
+            lines[0].removeprefix("mqctl: ")
+            if lines
+            else sentence("quickstart-ended-with", "it ended with {exit_code}", exit_code=self.exit_code)
+        )
 
 
 class TourSteps:

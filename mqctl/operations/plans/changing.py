@@ -188,9 +188,19 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
         for remedy in dict.fromkeys(part.remedy for part in denied):
             tell(composed("  next: {remedy}", remedy=remedy))
     elif late:
-        tell(f"mqctl: {len(late):,} of {len(listed):,}: {late[-1].reason}\n  next: {late[-1].remedy}; {finish}")
+        tell(
+            sentence(
+                "plan-parts-late",
+                "mqctl: {late_count:,} of {count:,}: {reason}\n  next: {remedy}; {finish}",
+                late_count=len(late),
+                count=len(listed),
+                reason=late[-1].reason,
+                remedy=late[-1].remedy,
+                finish=finish,
+            )
+        )
     elif states & {UNKNOWN, WENT_BACK}:
-        tell(f"  next: {finish}")
+        tell(composed("  next: {finish}", finish=finish))
 
 
 def now_ms() -> int:

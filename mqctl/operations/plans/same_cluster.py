@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mqctl.errors import BadInputError
 from mqctl.snapshot.live.asking import Asking
-from mqctl.text import joined, sentence
+from mqctl.text import Word, joined, sentence
 
 _REMEDY = sentence("plan-name-cluster-namesrv-profile", "name that cluster with --namesrv or --profile")
 
@@ -35,7 +35,7 @@ def refuse_other_cluster(asking: Asking, brokers: Mapping[str, str], what: str, 
                     "it was made on {name} at {address}, which is {here} here",
                     name=name,
                     address=address,
-                    here=here.get(name, "unknown"),
+                    here=here.get(name, Word("unknown")),
                 ),
                 remedy=joined("; ", (_REMEDY, otherwise)) if otherwise else _REMEDY,
             )

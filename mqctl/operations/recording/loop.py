@@ -103,7 +103,7 @@ class _Recorder:
             # A look that took too long is not made up for by others at once.
             next_at = max(next_at + self._pace.every_ms / 1000, monotonic())
             self._ended.wait(max(0.0, next_at - monotonic()))
-        end = "interrupted" if self._ended.is_set() else "the last look was taken"
+        end = Word("interrupted" if self._ended.is_set() else "the last look was taken")
         self._writer.stopped(self._time(), end)
         tell(
             sentence(

@@ -236,8 +236,8 @@ def report(
 def tell_unread(unread: Sequence[Unread]) -> ExitCode:
     """Tells what of the stores is missing from the figures; the exit code says so, too."""
     for each in unread:
-        held = sentence("report-bytes", "{bytes:,} bytes", bytes=each.bytes) if each.bytes else ""
-        log = "its commit log holds " if each.bytes else ""
+        held = sentence("report-bytes", "{bytes:byte}", bytes=each.bytes) if each.bytes else ""
+        log = sentence("report-its-log-holds", "its commit log holds ") if each.bytes else ""
         more = (
             ""
             if each.messages is None
@@ -319,8 +319,12 @@ class Subscribed:
         named = {broker.cluster for broker in brokers if broker.cluster}
         clusters = sorted(named or {name for store in stores if (name := _cluster_in(store))})
         names = sorted(name for name in self.brokers if name)
-        parts = [f"cluster {', '.join(clusters)}"] if clusters else ["cluster not known"]
-        parts += [f"broker {', '.join(names)}"] if names else []
+        parts = (
+            [sentence("report-cluster", "cluster {clusters}", clusters=", ".join(clusters))]
+            if clusters
+            else [sentence("report-cluster-unknown", "cluster not known")]
+        )
+        parts += [sentence("report-broker", "broker {brokers}", brokers=", ".join(names))] if names else []
         return joined(", ", parts)
 
 
@@ -366,7 +370,7 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
             remedy=sentence(
                 "report-write-store-name-dir",
                 "write --store NAME=DIR for each; the snapshot knows {in_snapshot}",
-                in_snapshot=", ".join(in_snapshot) or "none",
+                in_snapshot=", ".join(in_snapshot) or sentence("none-none", "none"),
             ),
         )
     return Subscribed(known, tuple(names))
@@ -380,7 +384,7 @@ def scope_words(question: ReportOptions) -> str:
         if values
     ]
     parts += [f"{name} {value}" for name, value in (("since", question.since), ("until", question.until)) if value]
-    return joined("; ", parts) or "all groups and topics, everything that is stored"
+    return joined("; ", parts) or sentence("report-scope-all", "all groups and topics, everything that is stored")
 
 
 def refuse_unwritable(path: Path | None) -> None:

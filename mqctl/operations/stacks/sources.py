@@ -199,7 +199,11 @@ class GroupSource:
                 broker=self._gaps[0].broker,
                 group=self._group,
             )
-            raise self._gaps[0].as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
+            raise self._gaps[0].as_error(
+                problem,
+                sentence("broker-list-shows-answering", "mqctl broker list shows which brokers answer"),
+                so_far="",
+            )
         self._looks = GroupLooks(
             cluster=self._cluster,
             group=self._group,
@@ -286,15 +290,31 @@ class _Process:
     def _notes_on(self, identities: list[ConsumerIdentity], target: ClusterTarget) -> tuple[str, ...]:
         if len(identities) > 1:
             names = ", ".join(item.group for item in identities)
-            return (f"process {self._pid} consumes for {names}: judged as {identities[0].group}, -g chooses another",)
+            return (
+                sentence(
+                    "stacks-process-several-groups",
+                    "process {pid} consumes for {groups}: judged as {group}, -g chooses another",
+                    pid=self._pid,
+                    groups=names,
+                    group=identities[0].group,
+                ),
+            )
         if identities:
             return ()
         whose = (
             sentence("common-group", " of {group}", group=self._group)
             if self._group
-            else ": it is judged by its stacks alone"
+            else sentence("stacks-judged-alone", ": it is judged by its stacks alone")
         )
-        return (f"no broker of {target.source} names a connection of process {self._pid} as a member{whose}",)
+        return (
+            sentence(
+                "stacks-process-no-member",
+                "no broker of {source} names a connection of process {pid} as a member{whose}",
+                source=target.source,
+                pid=self._pid,
+                whose=whose,
+            ),
+        )
 
     def refresh(self, deadline: Deadline) -> None:
         """A process stays who it is."""
@@ -335,7 +355,14 @@ class _Process:
         if dump.pause_ms is None or dump.pause_ms < self._long_pause_ms:
             return []
         self._told_cost = True
-        return [f"process {self._pid} stood still for {dump.pause_ms:.0f} ms: --nonblocking does without, less exactly"]
+        return [
+            sentence(
+                "stacks-process-stood-still",
+                "process {pid} stood still for {pause_ms:.0f} ms: --nonblocking does without, less exactly",
+                pid=self._pid,
+                pause_ms=dump.pause_ms,
+            )
+        ]
 
 
 def take_looks(

@@ -65,7 +65,5 @@ def _behind(snapshot: ClusterSnapshot, replica: Replica, limit: Limit) -> CheckR
         gaps = (broker.lacks(Part.RUNTIME) for broker in snapshot.brokers if broker.name == replica.name)
         why = sentence("check-not-reported", "it does not report this")
         return unknown("slave_behind", subject, next((gap for gap in gaps if gap), None) or why)
-    said = sentence(
-        "check-slave-behind", "its log ends {behind:,} bytes before its master's", behind=replica.behind_bytes
-    )
+    said = sentence("check-slave-behind", "its log ends {behind:byte} before its master's", behind=replica.behind_bytes)
     return amount("slave_behind", subject, replica.behind_bytes, limit, said, unit="bytes")

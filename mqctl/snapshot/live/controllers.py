@@ -83,7 +83,7 @@ def _note(
             reason=sentence(
                 "snapshot-no-controller-names-leader",
                 "no controller of {group} names a leader or the broker",
-                group=group or "an empty controllerAddr",
+                group=group or sentence("snapshot-empty-controlleraddr", "an empty controllerAddr"),
             ),
         )
         broker.miss(Part.CONTROLLERS, error)

@@ -30,7 +30,9 @@ def all_told(brokers: list[LiveBroker]) -> None:
                 name=broker.name,
                 part=broker.gaps[0].part,
             )
-            raise broker.gaps[0].as_error(problem, "wait for it, or name the others with --broker")
+            raise broker.gaps[0].as_error(
+                problem, sentence("snapshot-wait-or-name-others", "wait for it, or name the others with --broker")
+            )
 
 
 def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse:
@@ -49,7 +51,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
             brokers=holders[number].name,
             topic=topic,
         )
-        raise Gap.of(Part.GROUPS, error).as_error(problem, "wait for the broker")
+        raise Gap.of(Part.GROUPS, error).as_error(problem, sentence("snapshot-wait-for-broker", "wait for the broker"))
     all_told(holders)
     groups = frozenset().union(*answers.values.values())
     if not groups:

@@ -133,7 +133,7 @@ class _Stored:
 
     def __init__(self, value: object) -> None:
         if not isinstance(value, dict):
-            raise _unfit("an object")
+            raise _unfit(sentence("snapshot-an-object", "an object"))
         self._fields = value
 
     def text(self, name: str) -> str:

@@ -134,7 +134,7 @@ def _naming(path: Path) -> Iterator[None]:
             reason=error.strerror or str(error),
             remedy=sentence(
                 "spark-set-tmpdir-disk-room",
-                "set TMPDIR to a disk with room: a report keeps {itemsize} bytes of each message with a key",
+                "set TMPDIR to a disk with room: a report keeps {itemsize:byte} of each message with a key",
                 itemsize=TRACK.itemsize,
             ),
         ) from error

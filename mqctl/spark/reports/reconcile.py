@@ -124,7 +124,11 @@ def _rows_of(spark: SparkSession, listed: Listed) -> DataFrame:
     if listed.column not in frame.columns:
         raise UsageError(
             sentence("spark-no-column", "{path} has no column {column}", path=listed.path, column=listed.column),
-            reason=sentence("spark-columns", "its columns: {columns}", columns=", ".join(frame.columns[:20]) or "none"),
+            reason=sentence(
+                "spark-columns",
+                "its columns: {columns}",
+                columns=", ".join(frame.columns[:20]) or sentence("none-none", "none"),
+            ),
             remedy=sentence("spark-name-column", "name one of them as --column NAME"),
         )
     cell = f.trim(f.col(f"`{listed.column}`"))

@@ -99,7 +99,13 @@ def log_parts(path: str, store: StoreDirectory) -> list[Unread]:
 
 
 def _in_words(parts: Sequence[RefusedPart]) -> str:
-    shown = ", ".join(f"bytes {low:,} to {high:,}" for low, high, _ in parts[:_SHOWN_PARTS])
+    shown = joined(
+        ", ",
+        (
+            sentence("spark-bytes-range", "bytes {low:,} to {high:,}", low=low, high=high)
+            for low, high, _ in parts[:_SHOWN_PARTS]
+        ),
+    )
     more = len(parts) - _SHOWN_PARTS
     return composed("{shown} and in {more}", shown=shown, more=counted(more, "more place")) if more > 0 else shown
 

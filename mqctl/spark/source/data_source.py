@@ -202,7 +202,11 @@ def _refuse_unanswerable(name: str, table: SourceTable, wanted: Selection) -> No
         wanted.queue_offset.is_everything and wanted.physical_offset.is_everything
     )
     if (asks_time and not table.has_store_time) or (asks_offsets and not table.has_offsets):
-        what = "store times" if asks_time and not table.has_store_time else "offsets to choose by"
+        what = (
+            sentence("spark-store-times", "store times")
+            if asks_time and not table.has_store_time
+            else sentence("spark-offsets-to-choose", "offsets to choose by")
+        )
         raise UsageError(
             sentence("spark-read-range-table", "read a range of table {name}", name=name),
             reason=sentence("spark-no", "it has no {what}", what=what),

@@ -128,4 +128,4 @@ def test_the_three_selectors_choose_the_queue(live: Run, cluster: EmbeddedCluste
 def test_a_body_that_never_ends_is_refused(live: Run) -> None:
     refused = live("message", "send", "-t", "Pay", "--body-file", "/dev/zero")
     assert refused.exit_code == 64, refused.stderr
-    assert "more than 4194304 bytes" in refused.stderr
+    assert "more than 4,194,304 bytes" in refused.stderr
