@@ -199,6 +199,38 @@ def restored(english: str, key: str | None, values: Mapping[str, Any] | None, ar
     return english if "{" in between or "}" in between or names != own.keys() else Text(english, "", key, own)
 
 
+def keep_texts(holder: object, *names: str) -> None:
+    """Sets the fields that a text leaves beside it, or makes it a text again by what a file has in them.
+
+    For `__post_init__` of values that JSON shows or a file keeps: beside `reason` are `reason_key`, `reason_values`
+    and, where there is such a field, `reason_argv`.
+    """
+    for name in names:
+        keep_text(holder, name, f"{name}_key", f"{name}_values", f"{name}_argv")
+
+
+def keep_text(holder: object, name: str, key: str, values: str, argv: str) -> None:
+    """Does so for one text, in the fields of these names; None and others' words stay what they are."""
+    text, has_argv = getattr(holder, name), hasattr(holder, argv)
+    if text is None:
+        return
+    if isinstance(text, Text | CommandLine):
+        _put(holder, key, key_of(text))
+        _put(holder, values, values_of(text))
+        if has_argv:
+            _put(holder, argv, argv_of(text))
+    else:
+        words = getattr(holder, argv) if has_argv else None
+        _put(holder, name, restored(text, getattr(holder, key), getattr(holder, values), words))
+
+
+def _put(holder: object, name: str, value: object) -> None:
+    try:
+        object.__setattr__(holder, name, value)  # data classes are frozen
+    except TypeError:  # msgspec's structs refuse that, and are not
+        setattr(holder, name, value)
+
+
 def carried(said: str) -> Any:
     """Returns what is said as JSON that `delivered` reads again, with all that a text or a command line knows."""
     if isinstance(said, CommandLine):

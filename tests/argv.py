@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from mqctl.cli import catalog
 
-_PLACE = re.compile(r"\{\w+\}")
 _NOUNS = {path[0] for path in catalog.BY_PATH}
 
 
@@ -38,7 +36,7 @@ def _without(node: Any, path: str) -> Iterator[str]:
 
 
 def _is_command_line(value: Any) -> bool:
-    if not isinstance(value, str) or not value.startswith("mqctl ") or _PLACE.search(value):
+    if not isinstance(value, str) or not value.startswith("mqctl "):
         return False
     try:
         words = shlex.split(value)

@@ -17,7 +17,7 @@ from mqctl.model.plan import Callback
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import LetterKey
 from mqctl.model.stretch import ReplayFilter
-from mqctl.text import CommandLine, Text, argv_of, key_of, restored, sentence, values_of
+from mqctl.text import CommandLine, Text, Word, argv_of, keep_texts, key_of, restored, values_of
 
 PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
 """The states of a part: `sent` holds from right before its request until it is known what came of it."""
@@ -25,7 +25,7 @@ CONSUMED_ON, WENT_BACK = "consumed-on", "went-back"
 """Two more of a queue with members: they went on from the new offset, or brought the queue back to where it was."""
 DONE = frozenset({CONFIRMED, CONSUMED_ON})
 _WORST_FIRST = (UNKNOWN, SENT, WENT_BACK, NOT_MOVED, PLANNED)
-INTERRUPTED = sentence("common-interrupted", "interrupted")
+INTERRUPTED = Word("interrupted")
 """The state of a change that did not come to its end."""
 
 
@@ -183,10 +183,7 @@ class Doubt(msgspec.Struct, kw_only=True):
     reason_values: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.reason, Text):
-            self.reason_key, self.reason_values = key_of(self.reason), values_of(self.reason)
-        else:
-            self.reason = restored(self.reason, self.reason_key, self.reason_values)
+        keep_texts(self, "reason")
 
 
 class WatchedCopy(msgspec.Struct, kw_only=True, frozen=True):
@@ -262,6 +259,11 @@ class OffsetRecord(ChangeRecord[QueuePart], kw_only=True, tag="offsets"):
     target: str
     method: str
     callbacks: list[Callback] = []
+    target_key: str | None = None
+    target_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "target")
 
 
 class SettingRecord(ChangeRecord[SettingPart], kw_only=True, tag="settings"):
@@ -327,6 +329,11 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
     selector: str | None = None
     resumed_at_ms: list[int] = []
     watched: list[WatchedCopy] = []
+    source_key: str | None = None
+    source_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "source")
 
     @property
     def is_follower(self) -> bool:

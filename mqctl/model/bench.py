@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import keep_texts
 
 BENCH_SCHEMA = "bench.run/1"
 
@@ -132,6 +134,11 @@ class BenchError:
     name: str
     count: int
     example: str
+    example_key: str | None = None
+    example_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "example")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +184,13 @@ class BenchLimit:
     what: LimitKind
     evidence: str
     next: str
+    evidence_key: str | None = None
+    evidence_values: dict[str, Any] | None = None
+    next_key: str | None = None
+    next_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "evidence", "next")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,3 +248,8 @@ class BenchRun:
     client: BenchClient | None = None
     limit: BenchLimit | None = None
     counting: str = ""
+    counting_key: str | None = None
+    counting_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "counting")

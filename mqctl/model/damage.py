@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import Text, key_of, restored, values_of
 
 
 class DamageGrade(StrEnum):
@@ -93,6 +95,7 @@ class Damage:
         count: number of records, entries or files that deviate in the same way; `offset` is the first's.
         topic, queue_id: the queue concerned.
         params: what else the sentence needs, such as `expected` and `found`.
+        reason_key, reason_values: of the reason among them, where mqctl said it.
     """
 
     code: DamageCode
@@ -105,6 +108,17 @@ class Damage:
     topic: str | None = None
     queue_id: int | None = None
     params: Mapping[str, int | str] = field(default_factory=dict)
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        reason = self.params.get("reason")
+        if isinstance(reason, Text):
+            object.__setattr__(self, "reason_key", key_of(reason))
+            object.__setattr__(self, "reason_values", values_of(reason))
+        elif isinstance(reason, str) and self.reason_key is not None:
+            again = restored(reason, self.reason_key, self.reason_values)
+            object.__setattr__(self, "params", {**self.params, "reason": again})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

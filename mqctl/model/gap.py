@@ -22,7 +22,7 @@ from mqctl.errors import (
 )
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
-from mqctl.text import CommandLine, Text, argv_of, joined, key_of, restored, sentence, values_of
+from mqctl.text import joined, keep_text, keep_texts, sentence
 
 
 class Part(StrEnum):
@@ -191,20 +191,8 @@ class Gap:
         broker = on_one_line(self.broker) if self.broker else None
         words = " ".join(str(part) for part in (broker, self.subject) if part)
         object.__setattr__(self, "scope", words or None)
-        self._keep_text("reason", *TEXT_FIELDS[:2])
-        self._keep_text("remedy", *TEXT_FIELDS[2:])
-
-    def _keep_text(self, said: str, key: str, values: str, argv: str = "") -> None:
-        """Sets the fields that a text leaves beside it, or makes it a text again by what a file has in them."""
-        text = getattr(self, said)
-        if isinstance(text, Text | CommandLine):
-            object.__setattr__(self, key, key_of(text))
-            object.__setattr__(self, values, values_of(text))
-            if argv:
-                object.__setattr__(self, argv, argv_of(text))
-        else:
-            words = getattr(self, argv) if argv else None
-            object.__setattr__(self, said, restored(text, getattr(self, key), getattr(self, values), words))
+        keep_text(self, "reason", "key", "values", "argv")
+        keep_texts(self, "remedy")
 
     @classmethod
     def of(cls, part: Part, error: MqctlError, subject: GapSubject | None = None, *, broker: str | None = None) -> Gap:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import StrEnum
+from typing import Any
 
 from mqctl.errors import ExitCode
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said, said
+from mqctl.text import keep_texts
 
 Scalar = str | int | float | bool | None
 
@@ -106,6 +109,11 @@ class StepRun:
     complained: str = ""
     change: str | None = None
     command_argv: list[str] | None = None
+    keyed_means: list[Said] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if [item.text for item in self.keyed_means] != self.means:
+            object.__setattr__(self, "keyed_means", said(self.means))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,3 +136,8 @@ class PlaybookRun:
     cluster: Identity | None
     steps: list[StepRun]
     rollback: list[str]
+    why_key: str | None = None
+    why_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "why")

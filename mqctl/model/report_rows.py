@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import keep_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,11 @@ class Unread:
     bytes: int
     messages: int | None
     broker: str | None = None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

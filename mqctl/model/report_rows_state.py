@@ -6,7 +6,10 @@ None where nobody knows it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import keep_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +329,11 @@ class RunFinding:
 
     report: str
     finding: str
+    finding_key: str | None = None
+    finding_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "finding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from enum import StrEnum
+from typing import Any
 
 from mqctl.model.finding import Severity
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.past import RecordingGapKind
+from mqctl.model.said import Said
+from mqctl.text import keep_texts
 
 
 class EventKind(StrEnum):
@@ -43,6 +47,11 @@ class EventCause:
     code: str
     severity: Severity
     what: str
+    what_key: str | None = None
+    what_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "what")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,3 +145,4 @@ class TimelineReported:
     events: list[TimelineEvent]
     unreadable: list[str]
     unjudged_count: int
+    keyed_unreadable: list[Said] = field(default_factory=list)

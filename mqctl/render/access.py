@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mqctl.model.access import AccessEntry, AccessFile, AccessState, AccessUser, Decision
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
-from mqctl.text import sentence
+from mqctl.text import keep_texts, sentence
 
 LIST_COLUMNS = (
     Column("user", "user"),
@@ -83,6 +84,11 @@ class ExplainedDecision:
     resource: str | None
     reason: str
     against: str | None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

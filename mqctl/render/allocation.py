@@ -145,9 +145,24 @@ def allocation_document(
         if not queue_ids or item.client_id in concerned
     ]
     lines = [_line(topic) for topic in topics]
-    failures = [f"{topic.topic}: the strategy throws: {topic.failure}" for topic in topics if topic.failure]
+    failures = [
+        sentence(
+            "allocation-strategy-throws",
+            "{topic}: the strategy throws: {failure}",
+            topic=topic.topic,
+            failure=topic.failure,
+        )
+        for topic in topics
+        if topic.failure
+    ]
     blocks: list[Table | Paragraphs] = [
-        Table(QUEUE_COLUMNS, queues, empty=f"no member of {group} is online, or it subscribes nothing"),
+        Table(
+            QUEUE_COLUMNS,
+            queues,
+            empty=sentence(
+                "allocation-nobody-online", "no member of {group} is online, or it subscribes nothing", group=group
+            ),
+        ),
         Table(
             INSTANCE_COLUMNS,
             instances,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.replicas import Replica, replicas
@@ -11,7 +12,7 @@ from mqctl.model.route import SeenBroker
 from mqctl.model.runtime import BrokerRuntime, read_runtime
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.text import sentence
+from mqctl.text import keep_texts, sentence
 
 REPLICATION = (
     Column("behind_bytes", "behind", CellKind.COUNT),
@@ -66,6 +67,11 @@ class BrokerRow:
     replica_state: str | None = None
     problem: str | None = None
     registered: bool = True
+    problem_key: str | None = None
+    problem_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "problem")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +220,7 @@ def description_document(broker: LiveBroker) -> Document:
         else [
             sentence(
                 "broker-consume-queues-bytes-behind",
-                "consume queues: {behind} bytes behind the commit log",
+                "consume queues: {behind:byte} behind the commit log",
                 behind=behind,
             )
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
 
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
@@ -13,7 +14,7 @@ from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, missing_row, s
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.text import sentence
+from mqctl.text import keep_texts, sentence
 from mqctl.units import count
 
 _SERVER_COLUMNS = (
@@ -37,6 +38,11 @@ class NameServerRow:
     broker_count: int | None
     difference: str | None = None
     problem: str | None = None
+    problem_key: str | None = None
+    problem_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "problem")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -216,13 +216,13 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
         )
     else:
         yield sentence(
-            "comparison-compared-bytes", "Compared: {compared_bytes:,} bytes.", compared_bytes=comparison.compared_bytes
+            "comparison-compared-bytes", "Compared: {compared_bytes:byte}.", compared_bytes=comparison.compared_bytes
         )
     if comparison.a_start != comparison.b_start:
         later = "B" if comparison.b_start > comparison.a_start else "A"
         yield sentence(
             "comparison-log-begins-bytes-later",
-            "The log of {later} begins {a_start:,} bytes later.",
+            "The log of {later} begins {a_start:byte} later.",
             later=later,
             a_start=abs(comparison.a_start - comparison.b_start),
         )
@@ -238,7 +238,7 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
         yield (
             sentence(
                 "comparison-log-files-differ-size",
-                "Log files differ in size: {a_file_bytes:,} bytes in A, {b_file_bytes:,} in B. A "
+                "Log files differ in size: {a_file_bytes:byte} in A, {b_file_bytes:,} in B. A "
                 "slave cannot follow a master with files of another size.",
                 a_file_bytes=comparison.a_file_bytes,
                 b_file_bytes=comparison.b_file_bytes,
@@ -296,7 +296,7 @@ def _of_sides(sides: tuple[_Side, _Side]) -> Iterator[str]:
             yield (
                 sentence(
                     "comparison-bytes-after-last-readable",
-                    "{side} has {unread_bytes:,} bytes after its last readable record: half a record, or "
+                    "{side} has {unread_bytes:byte} after its last readable record: half a record, or "
                     "what an earlier end of the log left.",
                     side=side.name,
                     unread_bytes=side.unread_bytes,
@@ -306,7 +306,7 @@ def _of_sides(sides: tuple[_Side, _Side]) -> Iterator[str]:
             yield (
                 sentence(
                     "comparison-cut-slave-bytes-older",
-                    "{side} was cut to {end:,} as a slave; {cut_bytes:,} bytes of older records are "
+                    "{side} was cut to {end:,} as a slave; {cut_bytes:byte} of older records {cut_bytes:/is/are} "
                     "still in its files, and a restart brings them back until its master cuts them again.",
                     side=side.name,
                     end=side.end,

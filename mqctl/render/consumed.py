@@ -9,6 +9,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.deduplication import Deduplication, deduplication_blocks
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks
+from mqctl.text import Sentence, sentence
 from mqctl.units import instant
 
 
@@ -81,6 +82,22 @@ def consume_document(report: ConsumeReport) -> Document:
     )
 
 
+_DONE = {
+    True: Sentence("consumed-acknowledged", "{shown} of group {group}, acknowledged: its members will not get them"),
+    False: Sentence("consumed-committed", "{shown} of group {group}, committed: its members will not get them"),
+}
+_UNCONFIRMED = {
+    True: Sentence(
+        "consumed-acknowledgement-unconfirmed",
+        "{shown} of group {group}; the acknowledgement is not confirmed for {queues}",
+    ),
+    False: Sentence(
+        "consumed-commit-unconfirmed", "{shown} of group {group}; the commit is not confirmed for {queues}"
+    ),
+}
+"""Of messages that were popped, and of others."""
+
+
 def outcome_line(report: ConsumeReport, unconfirmed: Sequence[str]) -> str:
     """Says in words what became of the offsets, or of the popped messages.
 
@@ -89,21 +106,35 @@ def outcome_line(report: ConsumeReport, unconfirmed: Sequence[str]) -> str:
     """
     shown = counted(len(report.messages), "message")
     if report.temporary:
-        return f"{shown} by the temporary group {report.group}, which is removed; no other group is touched"
+        return sentence(
+            "consumed-by-temporary-group",
+            "{shown} by the temporary group {group}, which is removed; no other group is touched",
+            shown=shown,
+            group=report.group,
+        )
     popped = report.receipts is not None
     if not report.committing:
-        kept = f"{shown} of group {report.group}, nothing committed: its members will get them (--commit commits)"
+        kept = sentence(
+            "consumed-nothing-committed",
+            "{shown} of group {group}, nothing committed: its members will get them (--commit commits)",
+            shown=shown,
+            group=report.group,
+        )
         return _come_again(report, shown) if popped else kept
-    done = "acknowledged" if popped else "committed"
     if unconfirmed:
-        doing = "acknowledgement" if popped else "commit"
-        return f"{shown} of group {report.group}; the {doing} is not confirmed for {', '.join(unconfirmed)}"
-    return f"{shown} of group {report.group}, {done}: its members will not get them"
+        said = _UNCONFIRMED[popped]
+        return said(shown=shown, group=report.group, queues=list(unconfirmed))
+    return _DONE[popped](shown=shown, group=report.group)
 
 
 def _come_again(report: ConsumeReport, shown: str) -> str:
     if not report.receipts:
-        return f"{shown} of group {report.group}"
-    when = instant(min(item.visible_ms for item in report.receipts))
-    again = f"from {when} on its members get them, as retries (--commit acknowledges)"
-    return f"{shown} of group {report.group}, not acknowledged: invisible to others now; {again}"
+        return sentence("consumed-of-group", "{shown} of group {group}", shown=shown, group=report.group)
+    return sentence(
+        "consumed-not-acknowledged",
+        "{shown} of group {group}, not acknowledged: invisible to others now; from {when} on its members get them, as "
+        "retries (--commit acknowledges)",
+        shown=shown,
+        group=report.group,
+        when=instant(min(item.visible_ms for item in report.receipts)),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from mqctl import units
 from mqctl.model.body_form import BodyForm
@@ -24,7 +25,7 @@ from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.model.resend import LetterKey, letter_key
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
-from mqctl.text import Word, sentence
+from mqctl.text import Word, keep_texts, sentence
 
 GROUP_COLUMNS = (
     Column("group", "consumer group"),
@@ -146,6 +147,11 @@ class ShownLetter:
     store_time_ms: int
     born_time_ms: int
     message: ShownMessage
+    why_key: str | None = None
+    why_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "why")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

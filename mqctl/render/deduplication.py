@@ -62,9 +62,22 @@ def deduplication_blocks(dedup: Deduplication) -> list[Table | Paragraphs]:
     )
     lines = [line]
     if dedup.widest_gap_ms is not None:
-        lines.append(f"repetitions come up to {duration(dedup.widest_gap_ms)} later: states must live longer than that")
+        lines.append(
+            sentence(
+                "deduplication-widest-gap",
+                "repetitions come up to {gap} later: states must live longer than that",
+                gap=duration(dedup.widest_gap_ms),
+            )
+        )
     if dedup.state_us_per_message is not None:
-        lines.append(f"the states in {dedup.states} cost {dedup.state_us_per_message:,} us a message")
+        lines.append(
+            sentence(
+                "deduplication-states-cost",
+                "the states in {states} cost {cost_us:,} us a message",
+                states=dedup.states,
+                cost_us=dedup.state_us_per_message,
+            )
+        )
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if dedup.repeated:
         blocks.append(

@@ -8,7 +8,7 @@ from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import sentence
+from mqctl.text import Word, sentence
 
 _BROKER = Column("broker_name", "broker")
 COLUMNS = (
@@ -88,7 +88,7 @@ def levels_document(snapshot: ClusterSnapshot) -> Document:
     keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
     columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([sentence("delay-level-table", "level table: {source}", source=source or "unknown")])
+        Paragraphs([sentence("delay-level-table", "level table: {source}", source=source or Word("unknown"))])
     ]
     return _levels_form("delay.levels/1", snapshot, [*blocks, Table(columns, rows)])
 

@@ -98,7 +98,7 @@ def unjudged(verdict: DrillVerdict) -> list[str]:
         sentences.append(
             sentence(
                 "drill-torn",
-                "Its last line is torn; {bytes} bytes of it were left out.",
+                "Its last line is torn; {bytes:byte} of it {bytes:/was/were} left out.",
                 bytes=units.Count(verdict.cut_bytes),
             )
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import composed, sentence
+from mqctl.text import composed, keep_texts, sentence
 
 REMARK_COLUMNS = (Column("severity", "severity", CellKind.SEVERITY), Column("what", "what"))
 COLLISION_COLUMNS = (Column("code", "hash", CellKind.COUNT), Column("tags", "tags with this hash"))
@@ -27,6 +28,11 @@ class FilterVerdict:
     properties: dict[str, str]
     verdict: str
     reason: str | None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,11 @@ class Remark:
 
     severity: str
     what: str
+    what_key: str | None = None
+    what_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "what")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +104,11 @@ def lint_document(value: LintReport) -> Document:
 
 def collision_document(value: CollisionReport) -> Document:
     """Builds the document of `filter collisions`."""
-    table = Table(COLLISION_COLUMNS, value.collisions, empty=f"every tag has a hash of its own: {value.tag_count}")
+    table = Table(
+        COLLISION_COLUMNS,
+        value.collisions,
+        empty=sentence("filter-no-collisions", "every tag has a hash of its own: {count}", count=value.tag_count),
+    )
     return Document(schema="filter.collisions/1", value=value, records=value.collisions, blocks=[table])
 
 

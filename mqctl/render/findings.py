@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mqctl import units
 from mqctl.allocation.group_view import group_views
@@ -38,7 +38,7 @@ from mqctl.render.summary import offline_line, summary_lines
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes, unproven_lines
 from mqctl.rules.engine.playbooks import arguments
 from mqctl.rules.engine.why_words import reason
-from mqctl.text import argv_of, printable, sentence
+from mqctl.text import argv_of, keep_texts, plain_values, printable, sentence
 
 if TYPE_CHECKING:
     from mqctl.lag.advice import BacklogAdvice
@@ -83,7 +83,7 @@ class NotJudgedRow:
     reason: str
     causes: list[str]
     key: str
-    values: dict[str, str | int | float | bool | None]
+    values: dict[str, Any]
 
 
 def _not_judged_row(item: NotJudged) -> NotJudgedRow:
@@ -95,7 +95,7 @@ def _not_judged_row(item: NotJudged) -> NotJudgedRow:
         reason=why,
         causes=causes,
         key=str(item.why.reason),
-        values=dict(item.why.values),
+        values=plain_values(item.why.values),
     )
 
 
@@ -139,6 +139,11 @@ class CoveredRow:
     reason: str | None
     rules_left_out: int
     consume_mode: str | None = None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "reason")
 
 
 def _covered_row(item: Covered, modes: Mapping[str, str]) -> CoveredRow:
@@ -263,7 +268,7 @@ def finding_row(finding: Finding, source: str, modes: Mapping[str, str] = Mappin
         playbook_command=playbook,
         names=dict(finding.params),
         evidence=evidence,
-        values={**finding.params, **evidence},
+        values=plain_values({**finding.params, **evidence}),
         consume_mode=modes.get(finding.subject.group or ""),
         key=f"{finding.code}.{finding.variant}" if finding.variant else finding.code,
         next_command_argv=argv_of(text.next_command),

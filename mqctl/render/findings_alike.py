@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import field, replace
+from typing import Any
 
 from mqctl.model.command_line import command_line
 from mqctl.model.finding import Evidence, Finding, Severity, Value
@@ -60,7 +61,7 @@ class FindingRow:
     evidence: dict[str, str | int | float | bool | None]
     consume_mode: str | None = None
     key: str = ""
-    values: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     next_command_argv: list[str] | None = None
     playbook_command_argv: list[str] | None = None
     advice_argv: list[str] | None = None

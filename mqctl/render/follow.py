@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
+from typing import Any
 
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
-from mqctl.render.said import Said
-from mqctl.text import Word, composed, sentence
+from mqctl.text import Word, composed, keep_texts, sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,11 @@ class FollowPlan:
     queues: list[PlannedRange]
     keyed_warnings: list[Said] = field(default_factory=list)
     keyed_steps: list[Said] = field(default_factory=list)
+    begin_key: str | None = None
+    begin_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "begin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("name", "cluster"),
@@ -76,7 +77,7 @@ class LocalStatus:
 def local_document(rows: Sequence[LocalRow]) -> Document:
     """Builds the document of one or more local clusters."""
     columns = COLUMNS if any(row.grpc for row in rows) else tuple(one for one in COLUMNS if one.key != "grpc")
-    empty = "no local cluster was started; try: mqctl local up"
+    empty = sentence("local-none-started", "no local cluster was started; try: mqctl local up")
     return Document(
         schema="local.status/1",
         value=LocalStatus(clusters=list(rows)),

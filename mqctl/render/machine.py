@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mqctl.errors import UsageError
+from mqctl.model.said import said
 from mqctl.render.document import Document, Table
-from mqctl.render.said import said
 from mqctl.text import encoded, sentence
 
 if TYPE_CHECKING:
@@ -115,12 +115,15 @@ def _yaml_pieces(plain: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def write_csv(document: Document, stream: TextIO) -> None:
     """Writes the records with a heading line; raw values, empty where there is none. An answer without a table is one
-    record of its fields that are no lists and no objects."""
+    record of its fields that are no lists, no objects, and no keys of its sentences."""
     columns = document.csv_columns or next((block.columns for block in document.blocks if isinstance(block, Table)), ())
     writer = csv.writer(stream, lineterminator="\n")
     if not columns:
         fields = msgspec.to_builtins(document.value, enc_hook=encoded)
-        plain = {name: value for name, value in fields.items() if not isinstance(value, dict | list)}
+        beside = {f"{name}_{what}" for name in fields for what in ("key", "values", "argv")}
+        plain = {
+            name: value for name, value in fields.items() if name not in beside and not isinstance(value, dict | list)
+        }
         if not plain:
             raise UsageError(
                 sentence("machine-answer-no-rows-csv", "this answer has no rows for -o csv"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from typing import Any
 
 from mqctl.execute.records import OffsetRecord, QueuePart
@@ -10,9 +11,10 @@ from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetPlan
+from mqctl.model.said import Said, said
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, key_of, sentence, values_of
+from mqctl.text import Word, composed, keep_texts, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -97,6 +99,13 @@ class OffsetPlanReport:
     undo: list[str]
     undo_argv: list[str]
     queues: list[PlannedQueue]
+    keyed_left_out: list[Said] = field(default_factory=list)
+    keyed_undo: list[Said] = field(default_factory=list)
+    target_key: str | None = None
+    target_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "target")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +123,11 @@ class OffsetChangeReport:
     state: str
     undoes: str | None
     queues: list[QueuePart]
+    target_key: str | None = None
+    target_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "target")
 
     @property
     def queue_count(self) -> int:
@@ -130,6 +144,7 @@ class OffsetHistory:
 
     changes: list[OffsetChangeReport]
     unreadable: list[str]
+    keyed_unreadable: list[Said] = field(default_factory=list)
 
 
 def plan_document(plan: OffsetPlan, next_step: str) -> Document:
@@ -156,6 +171,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         for change in plan.changes
     ]
     undo = command_line("mqctl undo ID --execute --confirm {}", plan.group)
+    needs = _undo_needs(plan)
     report = OffsetPlanReport(
         kind=plan.kind.value,
         cluster=plan.identity.cluster,
@@ -168,8 +184,10 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         replayed_count=plan.replayed_count,
         skipped_count=plan.skipped_count,
         left_out=list(plan.left_out),
+        keyed_left_out=said(plan.left_out),
         creates_on=list(plan.creates_on),
-        undo=[undo, *_undo_needs(plan)],
+        undo=[undo, *needs],
+        keyed_undo=said([composed("{command}", command=undo), *needs]),
         undo_argv=list(undo.words),
         queues=rows,
     )
@@ -345,7 +363,7 @@ def history_document(records: Iterable[OffsetRecord], unreadable: Sequence[str])
     empty = sentence("no-change-made-machine", "no change was made from this machine")
     return Document(
         schema="offset.history/1",
-        value=OffsetHistory(changes=rows, unreadable=list(unreadable)),
+        value=OffsetHistory(changes=rows, unreadable=list(unreadable), keyed_unreadable=said(unreadable)),
         records=rows,
         blocks=[Table(HISTORY_COLUMNS, rows, empty=empty)],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from mqctl import units
@@ -10,7 +11,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.playbook_words import KINDS, PARAMETERS, ROLLBACK, STOPS
-from mqctl.text import argv_of, composed, sentence
+from mqctl.text import CommandLine, argv_of, composed, sentence
 
 _LIST_COLUMNS = (
     Column("playbook", "playbook"),
@@ -77,7 +78,8 @@ class MeaningRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookStepRow:
-    """A step."""
+    """A step. `{name}` in its command stands for a parameter or an earlier capture; words in `[...]` are left out
+    without their values. `command_argv` are the words of this template."""
 
     id: str
     kind: str
@@ -86,6 +88,7 @@ class PlaybookStepRow:
     when: str | None
     timeout_ms: int
     meanings: list[MeaningRow]
+    command_argv: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,11 +224,13 @@ def _step_row(step: PlaybookStep, lang: Lang) -> PlaybookStepRow:
         MeaningRow(id=name, kind="choice", when=None, means=words[lang], stop=None)
         for name, words in step.options.items()
     ]
+    command = CommandLine(f"mqctl {step.command}", ("mqctl", *shlex.split(step.command))) if step.command else None
     return PlaybookStepRow(
         id=step.id,
         kind=_kind(step),
         about=step.about[lang],
-        command=f"mqctl {step.command}" if step.command is not None else None,
+        command=command,
+        command_argv=argv_of(command),
         when=step.when,
         timeout_ms=step.timeout_ms,
         meanings=meanings,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import Any
 
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import sentence
+from mqctl.text import keep_texts, sentence
 
 _COLUMNS = (
     Column("broker_name", "broker"),
@@ -42,6 +43,11 @@ class ProbedQueue:
     median_ms: float | None
     max_ms: float | None
     problem: str | None
+    problem_key: str | None = None
+    problem_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "problem")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

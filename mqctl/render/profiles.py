@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("name", "profile"),
@@ -52,6 +53,6 @@ class ProfileList:
 
 def profile_document(rows: Sequence[ProfileRow]) -> Document:
     """Builds the document of profiles."""
-    empty = "no profiles yet; try: mqctl profile add NAME --namesrv HOST:PORT"
+    empty = sentence("profile-none-yet", "no profiles yet; try: mqctl profile add NAME --namesrv HOST:PORT")
     value = ProfileList(profiles=list(rows))
     return Document(schema="profile.list/1", value=value, records=rows, blocks=[Table(COLUMNS, rows, empty=empty)])

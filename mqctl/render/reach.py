@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mqctl.client.remoting.reach import Port
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import keep_texts
 
 COLUMNS = (
     Column("role", "port of", CellKind.WORDS),
@@ -40,6 +42,11 @@ class PortRow:
     connect_ms: float | None
     answer_ms: float | None
     reason: str | None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
 from mqctl import units
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said, said
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, sentence
+from mqctl.text import Word, keep_texts, sentence
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -76,6 +78,13 @@ class ReplayPlanReport:
     message_count: int
     receivers: list[str]
     queues: list[PlannedRange]
+    source_key: str | None = None
+    source_values: dict[str, Any] | None = None
+    filter_key: str | None = None
+    filter_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "source", "filter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +141,13 @@ class ReplayReport:
     resumed_at_ms: list[int]
     in_doubt: list[DoubtRow]
     queues: list[RangeProgress]
+    source_key: str | None = None
+    source_values: dict[str, Any] | None = None
+    filter_key: str | None = None
+    filter_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "source", "filter")
 
     @property
     def in_doubt_count(self) -> int:
@@ -148,6 +164,7 @@ class ReplayList:
 
     replays: list[ReplayReport]
     unreadable: list[str]
+    keyed_unreadable: list[Said] = field(default_factory=list)
 
 
 def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
@@ -248,7 +265,7 @@ def replay_list_document(reports: Sequence[ReplayReport], unreadable: Sequence[s
     rows = list(reports)
     return Document(
         schema="replay.list/1",
-        value=ReplayList(replays=rows, unreadable=list(unreadable)),
+        value=ReplayList(replays=rows, unreadable=list(unreadable), keyed_unreadable=said(unreadable)),
         records=rows,
         blocks=[
             Table(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.replicas import ReplicaState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import sentence
+from mqctl.text import keep_texts, sentence
 
 _COLUMNS = (
     Column("cluster", "cluster", wide=True),
@@ -106,6 +107,13 @@ class ReplicaRow:
     claimed_in_sync_count: int | None = None
     silent_ms: int | None = None
     undispatched_bytes: int | None = None
+    sync_state_key: str | None = None
+    sync_state_values: dict[str, Any] | None = None
+    connections_key: str | None = None
+    connections_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "sync_state", "connections")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +163,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
                 sentence(
                     "replication-epochs-slave-cut-when",
                     "By its epochs slave {broker_id} of {broker} is cut to {epochs_meet_at:,} when it "
-                    "connects: {log_end:,} bytes go.",
+                    "connects: {log_end:byte goes/go}.",
                     broker_id=row.broker_id,
                     broker=row.broker,
                     epochs_meet_at=row.epochs_meet_at,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from mqctl.execute.records import CONFIRMED, ResendRecord
@@ -9,6 +10,7 @@ from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
+from mqctl.model.said import Said, said
 from mqctl.render.change_words import LETTER_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import Word, key_of, sentence, values_of
@@ -89,6 +91,7 @@ class ResendPlanReport:
     group_online: bool | None
     letters: list[PlannedLetter]
     unreadable: list[str]
+    keyed_unreadable: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +159,7 @@ def plan_document(plan: ResendPlan) -> Document:
         group_online=plan.is_online,
         letters=rows,
         unreadable=list(plan.unreadable),
+        keyed_unreadable=said(plan.unreadable),
     )
     blocks: list[Table | Paragraphs] = [
         Table(PLAN_COLUMNS, rows, empty=sentence("empty-no-dead-letter-was-chosen", "no dead letter was chosen")),

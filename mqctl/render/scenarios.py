@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any
 
 from mqctl import units
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import CommandLine, composed, sentence
+from mqctl.text import CommandLine, composed, keep_texts, sentence
 
 _MEANS = (
     (
@@ -78,6 +81,12 @@ class ScenarioRow:
     broker_count: int
     consumer_count: int
     planted: list[str]
+    title_key: str | None = None
+    title_values: dict[str, Any] | None = None
+    keyed_planted: list[Said] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "title")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +118,11 @@ class RunningScenario:
     doctor: list[list[str]]
     next_commands: list[str]
     next_commands_argv: list[list[str]]
+    trouble_key: str | None = None
+    trouble_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "trouble")
 
 
 def scenario_list_document(rows: Sequence[ScenarioRow]) -> Document:

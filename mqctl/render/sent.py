@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import keep_texts, sentence
 
 COLUMNS = (
     Column("status", "status"),
@@ -35,12 +38,23 @@ class SentMessage:
     queue_offset: int
     way: str | None = None
     recall_handle: str | None = None
+    way_key: str | None = None
+    way_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "way")
 
 
 def sent_document(row: SentMessage) -> Document:
     """Builds the document of `message send`."""
     again = (
-        [f"{command_line('mqctl message recall {}', row.recall_handle)} takes it back while it waits"]
+        [
+            sentence(
+                "message-recall-while-waiting",
+                "{command} takes it back while it waits",
+                command=command_line("mqctl message recall {}", row.recall_handle),
+            )
+        ]
         if row.recall_handle
         else []
     )

@@ -11,11 +11,11 @@ from mqctl.model.command_line import shell_words
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
+from mqctl.model.said import Said, said
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.said import Said, said
 from mqctl.text import Word, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
@@ -178,6 +178,7 @@ class History:
 
     changes: list[HistoryEntry]
     unreadable: list[str]
+    keyed_unreadable: list[Said] = field(default_factory=list)
 
 
 def plan_document(plan: SettingPlan) -> Document:
@@ -336,9 +337,8 @@ def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str])
         if row.back and row.state not in _ENDED
     ]:
         blocks.append(Paragraphs(unfinished))
-    return Document(
-        schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=blocks
-    )
+    value = History(changes=rows, unreadable=list(unreadable), keyed_unreadable=said(unreadable))
+    return Document(schema="history/1", value=value, records=rows, blocks=blocks)
 
 
 def difference(old: Fields | None, new: Fields | None) -> tuple[str | None, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mqctl.allocation.carrying import ALL, Load, RoomLoad, parallelism
 from mqctl.allocation.simulation import Move, StrategyResult
@@ -10,7 +11,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.simulated_sends import SendingRow, ShareRow, sends_blocks
-from mqctl.text import sentence
+from mqctl.text import keep_texts, sentence
 
 RESULT_COLUMNS = (
     Column("layout", "layout"),
@@ -90,6 +91,11 @@ class ResultRow:
     crossing_count: int | None
     moved_count: int | None
     failure: str | None
+    failure_key: str | None = None
+    failure_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "failure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,14 +335,25 @@ def simulation_document(
         Table(_told(columns, loads), loads, title=sentence("title-queues-by-client", "Queues by client")),
     ]
     if moves:
-        title = "Queues that move (what is in flight may be consumed twice, or out of order)"
+        title = sentence(
+            "title-queues-that-move", "Queues that move (what is in flight may be consumed twice, or out of order)"
+        )
         blocks.append(Table((_TOPIC, *OWNER_COLUMNS) if several else OWNER_COLUMNS, moves, title=title))
     if orphans:
-        title = "Queues that nobody consumes: their slot falls to a client that does not subscribe to the topic"
+        title = sentence(
+            "title-queues-without-consumer",
+            "Queues that nobody consumes: their slot falls to a client that does not subscribe to the topic",
+        )
         blocks.append(Table(ORPHAN_COLUMNS, orphans, title=title))
     if any(row.required_tps is not None or row.capacity_tps for row in rooms) or len({row.room for row in rooms}) > 1:
-        each = "the clients" if {row.room for row in rooms} == {ALL} else "the clients of each room"
-        title = f"What arrives for {each}, and what they can pass (messages a second)"
+        each = (
+            sentence("allocation-the-clients", "the clients")
+            if {row.room for row in rooms} == {ALL}
+            else sentence("allocation-clients-each-room", "the clients of each room")
+        )
+        title = sentence(
+            "title-what-arrives-for", "What arrives for {each}, and what they can pass (messages a second)", each=each
+        )
         blocks.append(Table(_told(ROOM_COLUMNS, rooms), rooms, title=title))
     blocks += sends_blocks(sending, shares)
     return Document(

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from mqctl.model.dump import StackFrame
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render.said import Said, said
+from mqctl.model.said import Said, said
 from mqctl.rules.judge_stacks import JudgedInstance
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.normal import shown_frame

@@ -10,10 +10,10 @@ from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said, said
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import finding_block, finding_row
 from mqctl.render.findings_alike import FindingRow, with_mode
-from mqctl.render.said import Said, said
 from mqctl.render.stack_rows import PoolRow, StackGroupRow, StackInstanceRow, instance_row
 from mqctl.rules.judge_stacks import JudgedInstance
 from mqctl.stacks.names import Role

@@ -10,7 +10,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.step_plan import StepPlan
 from mqctl.render.change_words import STEP_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import key_of, sentence, values_of
+from mqctl.text import keep_texts, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
     Column("subject", "what", CellKind.SENTENCE),
@@ -40,8 +40,21 @@ class StepRow:
     state: str
     found: str | None
     reason: str | None
+    subject_key: str | None = None
+    subject_values: dict[str, Any] | None = None
+    old_key: str | None = None
+    old_values: dict[str, Any] | None = None
+    new_key: str | None = None
+    new_values: dict[str, Any] | None = None
+    effect_key: str | None = None
+    effect_values: dict[str, Any] | None = None
+    found_key: str | None = None
+    found_values: dict[str, Any] | None = None
     reason_key: str | None = None
     reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "subject", "old", "new", "effect", "found", "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

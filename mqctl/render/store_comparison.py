@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.errors import ExitCode
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import keep_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,13 @@ class TableDifference:
     only_b_count: int
     differing_count: int
     examples: str
+    table_key: str | None = None
+    table_values: dict[str, Any] | None = None
+    examples_key: str | None = None
+    examples_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "table", "examples")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +39,13 @@ class UnreadTable:
     store: str
     table: str
     reason: str
+    table_key: str | None = None
+    table_values: dict[str, Any] | None = None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "table", "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl import __version__
 from mqctl.model.forms import FORMS
 from mqctl.model.lazy_dataclass import dataclass
@@ -12,7 +14,7 @@ from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.rules import RULES
 from mqctl.rules.engine.unknown import KNOWN_ATTRIBUTES, KNOWN_SETTINGS, changes_with_releases
 from mqctl.store.rocksdb import KNOWN_FAMILIES
-from mqctl.text import Text, joined, sentence
+from mqctl.text import Text, joined, keep_texts, sentence
 
 _COLUMNS = (
     Column("what", "what", CellKind.SENTENCE),
@@ -33,6 +35,13 @@ class SupportedRow:
     what: str
     known: list[str]
     otherwise: str
+    what_key: str | None = None
+    what_values: dict[str, Any] | None = None
+    otherwise_key: str | None = None
+    otherwise_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "what", "otherwise")
 
     @property
     def listed(self) -> str:

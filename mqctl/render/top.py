@@ -10,6 +10,7 @@ from mqctl.model.gap import Gap
 from mqctl.model.lag_trend import GroupTrend, Trend
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_retry_topic
+from mqctl.model.said import Said
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -97,6 +98,7 @@ class TopFrame:
     topics: Sequence[TopicRate]
     problems: Sequence[str]
     unavailable: Sequence[Gap] = ()
+    keyed_problems: Sequence[Said] = ()
 
 
 def top_group(trend: GroupTrend, members: int | None, moved: int | None) -> TopGroup:
@@ -166,9 +168,17 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
         records=[frame],
         blocks=[
             Paragraphs(head),
-            Table(_broker_columns(frame.brokers), frame.brokers, empty=unknown or "no brokers"),
-            Table(_group_columns(frame.groups), frame.groups[:groups], empty=unknown or "no group has offsets"),
-            Table(_TOPIC_COLUMNS, telling[:topics], empty=unknown or "no topics"),
+            Table(
+                _broker_columns(frame.brokers),
+                frame.brokers,
+                empty=unknown or sentence("empty-no-brokers", "no brokers"),
+            ),
+            Table(
+                _group_columns(frame.groups),
+                frame.groups[:groups],
+                empty=unknown or sentence("empty-no-group-offsets", "no group has offsets"),
+            ),
+            Table(_TOPIC_COLUMNS, telling[:topics], empty=unknown or sentence("empty-no-topics", "no topics")),
         ],
     )
 

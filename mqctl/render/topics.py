@@ -286,7 +286,11 @@ def _with_mode(columns: Sequence[Column], rows: Sequence[GroupOfTopic | QueueLag
 def groups_document(topic: str, rows: Sequence[GroupOfTopic]) -> Document:
     """Builds the document of `topic groups`."""
     value = GroupsOfTopic(topic=topic, groups=list(rows))
-    table = Table(_with_mode(GROUP_COLUMNS, rows), rows, empty=f"no group subscribes {topic} or has offsets on it")
+    table = Table(
+        _with_mode(GROUP_COLUMNS, rows),
+        rows,
+        empty=sentence("topic-no-group-subscribes", "no group subscribes {topic} or has offsets on it", topic=topic),
+    )
     return Document(schema="topic.groups/1", value=value, records=rows, blocks=[table])
 
 

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from mqctl.model.finding import NotJudged, Reason, Why
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said, said
 from mqctl.rules.engine.why_words import reason
 from mqctl.text import sentence
 
@@ -28,6 +29,7 @@ class NotJudgedCause:
     reasons: list[str]
     parts: list[str]
     codes: list[str]
+    keyed_reasons: list[Said] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -57,7 +59,14 @@ def not_judged_causes(items: Iterable[NotJudged]) -> list[NotJudgedCause]:
         key = cause, tuple(mine.reasons), tuple(sorted(mine.parts)), tuple(sorted(mine.codes))
         alike.setdefault(key, []).append(about)
     return [
-        NotJudgedCause(cause=cause, subjects=subjects, reasons=list(reasons), parts=list(parts), codes=list(codes))
+        NotJudgedCause(
+            cause=cause,
+            subjects=subjects,
+            reasons=list(reasons),
+            parts=list(parts),
+            codes=list(codes),
+            keyed_reasons=said(reasons),
+        )
         for (cause, reasons, parts, codes), subjects in alike.items()
     ]
 

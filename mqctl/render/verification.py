@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mqctl import units
 from mqctl.errors import ExitCode
@@ -10,7 +11,7 @@ from mqctl.model.counts import counted
 from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import sentence
+from mqctl.text import composed, joined, keep_texts, sentence
 
 COLUMNS = (
     Column("grade", "grade", CellKind.WORDS),
@@ -28,7 +29,11 @@ _CRASH_TRACES = frozenset({DamageCode.QUEUE_BEHIND_LOG, DamageCode.CHECKPOINT_ZE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviationRow:
-    """One deviation, or a run of alike ones; `details` is for people, `params` for machines."""
+    """One deviation, or a run of alike ones; `details` is for people, `params` for machines.
+
+    Attributes:
+        reason_key, reason_values: of the reason among the params.
+    """
 
     grade: str
     code: str
@@ -41,6 +46,13 @@ class DeviationRow:
     queue_id: int | None
     params: dict[str, int | str]
     details: str
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+    details_key: str | None = None
+    details_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "details")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +61,11 @@ class UnreadPart:
 
     part: str
     reason: str
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +145,9 @@ def _row(damage: Damage) -> DeviationRow:
         if damage.queue_id is not None
         else damage.topic
     )
-    facts = [f"{name} {value}" for name, value in damage.params.items()]
+    facts = [composed("{name} {value}", name=name, value=value) for name, value in damage.params.items()]
     if damage.length_bytes is not None:
-        facts.append(sentence("verification-bytes", "{length_bytes} bytes", length_bytes=damage.length_bytes))
+        facts.append(sentence("verification-bytes", "{length_bytes:byte}", length_bytes=damage.length_bytes))
     return DeviationRow(
         grade=damage.grade.value,
         code=damage.code.value,
@@ -142,5 +159,7 @@ def _row(damage: Damage) -> DeviationRow:
         topic=damage.topic,
         queue_id=damage.queue_id,
         params=dict(damage.params),
-        details=", ".join([*([where] if where else []), *facts]),
+        details=joined(", ", [*([where] if where else []), *facts]),
+        reason_key=damage.reason_key,
+        reason_values=damage.reason_values,
     )

@@ -67,7 +67,9 @@ def as_table(rows: Sequence[object], row_type: type) -> pa.Table:
     """Makes rows of one type an arrow table; the types come from the declaration, so an empty section has them too."""
     if not is_dataclass(row_type):
         return pa.table({"value": pa.array(list(rows))})
-    schema = pa.schema([(each.name, _arrow_type(str(each.type))) for each in fields(row_type)])
+    schema = pa.schema(
+        [(each.name, _arrow_type(str(each.type))) for each in fields(row_type) if not str(each.type).startswith("dict")]
+    )
     plain: list[dict[str, Any]] = [asdict(row) for row in rows if is_dataclass(row) and not isinstance(row, type)]
     return pa.Table.from_pylist(plain, schema=schema)
 

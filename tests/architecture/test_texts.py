@@ -13,6 +13,10 @@ from tests.sources import Source, in_every_module, parsed
 
 SAID = frozenset({"problem", "reason", "remedy", "note"})
 """Arguments that say something, whoever takes them: errors, gaps, parts of plans, what makes one of these."""
+SHOWN = frozenset({"title", "empty"})
+"""Those of a table."""
+_WHY = re.compile(r"(^|_)(why|reason|problem|unfit|trouble)(_|$)")
+"""Functions of such names return what is said."""
 _SAYS = re.compile(r"[^\W\d]\S* \S")
 """Several words; one alone is a code or a name."""
 _WORD = re.compile(r"[^\W\d]{2,}")
@@ -20,10 +24,19 @@ Known = Mapping[str, list[ast.expr]]
 
 
 class Handed(NamedTuple):
-    """A mere string that is handed on: to a class or function, or (None) as an argument that says something."""
+    """A mere string that is handed on: to a class, a function or a method as its argument number `place`, from 0 on, or
+    (None) as something that is said whoever takes it."""
 
     taker: str | None
     where: str
+    place: int = 0
+
+
+class Taker(NamedTuple):
+    """What has a parameter that says something: a class, a function or a method, and which one."""
+
+    name: str
+    place: int
 
 
 def error_names(classes: Iterable[tuple[str, frozenset[str]]]) -> set[str]:
@@ -42,6 +55,33 @@ def classes_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
             yield node.name, frozenset(base.id for base in node.bases if isinstance(base, ast.Name))
 
 
+def takers_of(source: Source) -> Iterator[Taker]:
+    """Yields the classes, functions and methods of a module whose parameters have names of what is said."""
+    methods: set[ast.AST] = set()
+    for node in source.nodes:
+        if isinstance(node, ast.ClassDef):
+            methods.update(node.body)
+            fields = [
+                each.target.id
+                for each in node.body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+            ]
+            made = next(
+                (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None
+            )
+            names = fields if made is None else _parameters(made)[1:]
+            yield from (Taker(node.name, place) for place, name in enumerate(names) if name in SAID)
+    for node in source.nodes:
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            names = _parameters(node)
+            bound = node in methods and names[:1] in (["self"], ["cls"])
+            yield from (Taker(node.name, place) for place, name in enumerate(names[bound:]) if name in SAID)
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+
+
 def mere_strings(source: Source) -> Iterator[Handed]:
     """Yields the sentences of a module without a key that are handed on."""
     if source.name.startswith("embedded_broker"):
@@ -49,20 +89,26 @@ def mere_strings(source: Source) -> Iterator[Handed]:
     of_module = assigned(list(source.tree.body))
     for scope, inside in scopes(source.tree):
         known = {**of_module, **assigned(inside)}
-        handed_on: list[tuple[str | None, ast.expr]] = [(None, value) for value in defaults(scope)]
+        handed_on: list[tuple[str | None, int, ast.expr]] = [(None, 0, value) for value in defaults(scope)]
         for node in inside:
             handed_on += handed(node)
-        for taker, argument in handed_on:
+            if isinstance(node, ast.Return) and node.value is not None and _WHY.search(getattr(scope, "name", "")):
+                handed_on.append((None, 0, node.value))
+        for taker, place, argument in handed_on:
             for text in mere(argument, known):
-                yield Handed(taker, f"{source.name}:{text.lineno}: {ast.unparse(text)}")
+                yield Handed(taker, f"{source.name}:{text.lineno}: {ast.unparse(text)}", place)
 
 
 classes_everywhere = in_every_module(classes_of)
 mere_strings_everywhere = in_every_module(mere_strings)
+takers_everywhere = in_every_module(takers_of)
 
 
-def said_without_key(strings: Iterable[Handed], errors: set[str]) -> list[str]:
-    return [one.where for one in strings if one.taker is None or one.taker in errors]
+def said_without_key(strings: Iterable[Handed], errors: set[str], takers: Iterable[Taker]) -> list[str]:
+    known = set(takers)
+    return [
+        one.where for one in strings if one.taker is None or one.taker in errors or Taker(one.taker, one.place) in known
+    ]
 
 
 def scopes(module: ast.Module) -> Iterator[tuple[ast.AST, list[ast.AST]]]:
@@ -93,16 +139,16 @@ def assigned(nodes: list[ast.AST]) -> Known:
     return values
 
 
-def handed(node: ast.AST) -> Iterator[tuple[str | None, ast.expr]]:
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name):
-            yield from ((node.func.id, value) for value in node.args)
-        yield from ((None, word.value) for word in node.keywords if word.arg in SAID)
+def handed(node: ast.AST) -> Iterator[tuple[str | None, int, ast.expr]]:
     match node:
+        case ast.Call(func=ast.Name(id=taker) | ast.Attribute(attr=taker)):
+            yield from ((taker, place, value) for place, value in enumerate(node.args))
+            said = SAID | SHOWN if taker == "Table" else SAID
+            yield from ((None, 0, word.value) for word in node.keywords if word.arg in said)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in SAID:
-            yield None, value
+            yield None, 0, value
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-            yield from ((None, value) for one, value in zip(names, values, strict=False) if ast.unparse(one) in SAID)
+            yield from ((None, 0, value) for one, value in zip(names, values, strict=False) if ast.unparse(one) in SAID)
 
 
 def defaults(scope: ast.AST) -> Iterator[ast.expr]:
@@ -137,7 +183,7 @@ def mere(value: ast.expr, known: Known) -> Iterator[ast.expr]:
 
 def test_whatever_says_something_says_a_text_with_a_key() -> None:
     errors = error_names(classes_everywhere())
-    strings = said_without_key(mere_strings_everywhere(), errors)
+    strings = said_without_key(mere_strings_everywhere(), errors, takers_everywhere())
     assert len(errors) > 10 and strings == [], "use sentence() of mqctl.text, or command_line()"
 
 
@@ -174,6 +220,15 @@ def test_nouns_and_verbs_of_counts_are_made_in_one_place() -> None:
         ('reason = f"line {number} is cut"', True),
         ('problem, remedy = f"could not write {file}", None', True),
         ('WHY = "it is too late"\ndef f():\n    raise UsageError(problem, reason=WHY)', True),
+        ('def f(pid: int, reason: str) -> None: ...\nf(4711, "it has ended")', True),
+        ('def f(pid: int, reason: str) -> None: ...\nf("it has ended", reason)', False),
+        ('class Dump:\n def cut(self, reason: str) -> None: ...\nDump().cut("the end is missing")', True),
+        ('class Unread(NamedTuple):\n part: str\n reason: str\nUnread("index", f"{size} bytes too many")', True),
+        ('class Unfit(Exception):\n def __init__(self, path, reason): ...\nraise Unfit("a", "no step")', True),
+        ('def _header_problem(index):\n return "negative counters"', True),
+        ('def why_incomplete(queue):\n return "" if queue else f"no file of {queue}"', True),
+        ('Table(columns, rows, empty="no group has offsets")', True),
+        ('Column(empty="no group has offsets")', False),
         ('raise UsageError(sentence("a", "b"), reason=str(error))', False),
         ('raise UsageError(sentence("a", "b"), remedy=command_line("mqctl topic list"))', False),
         ('raise ValueError("of Python")', False),
@@ -182,4 +237,5 @@ def test_nouns_and_verbs_of_counts_are_made_in_one_place() -> None:
 )
 def test_the_look_at_the_sources_finds_mere_strings(source: str, *, is_found: bool) -> None:
     module = parsed("a.py", f"class Refused(UsageError): ...\nclass UsageError(MqctlError): ...\n{source}")
-    assert bool(said_without_key(mere_strings(module), error_names(classes_of(module)))) is is_found
+    strings = said_without_key(mere_strings(module), error_names(classes_of(module)), takers_of(module))
+    assert bool(strings) is is_found

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from docs.schemas import LIVE, SCHEMAS
 from mqctl.text import encoded
 from tests.argv import lines_without_argv
 from tests.conftest import GOLDEN, Outcome
+from tests.keys import sentences_without_key
 
 Run = Callable[..., Outcome]
 Store = Callable[[str], Path]
@@ -254,6 +256,7 @@ def test_the_machine_form_is_the_documented_one(mqctl: Run, golden_store: Store,
     document = machine_form(mqctl, golden_store, tmp_path, schema).json
     assert document.pop("schema") == schema
     assert lines_without_argv(document) == []
+    assert sentences_without_key(document) == []
     value: object = msgspec.convert(document, SCHEMAS[schema])
     assert json.loads(msgspec.json.encode(value, enc_hook=encoded)) == document
 
@@ -329,4 +332,33 @@ def test_a_negative_slot_of_an_index_file_is_damage_not_a_crash(mqctl: Run, stor
     index.write_bytes(data)
     outcome = mqctl("store", "verify", "--store", store, "-o", "json")
     assert outcome.exit_code == 2
-    assert {row["file"] for row in outcome.json["deviations"] if row["grade"] == "damage"} == {f"index/{index.name}"}
+    (row,) = (row for row in outcome.json["deviations"] if row["grade"] == "damage")
+    assert (row["file"], row["reason_key"]) == (f"index/{index.name}", "store-index-slot-outside")
+
+
+# Header: begin and end in time, begin and end as physical offset, used slots, entries.
+_OFFSETS, _USED, _ENTRIES = (16, "qq"), (32, "i"), (36, "i")
+
+
+@pytest.mark.parametrize(
+    ("place", "numbers", "key", "chinese"),
+    [
+        (_ENTRIES, (-1,), "store-index-negative-counters", "计数器为负数"),
+        (_USED, (-1,), "store-index-negative-counters", "计数器为负数"),
+        (_ENTRIES, (2**31 - 1,), "store-index-entries-too-many", "2,147,483,647 个条目超出了文件的容量"),
+        (_OFFSETS, (9, 8), "store-index-ends-before-begins", "它的结束在开始之前"),
+    ],
+)
+def test_why_an_index_file_is_damaged_has_a_key(
+    mqctl: Run, store_copy: Store, place: tuple[int, str], numbers: tuple[int, ...], key: str, chinese: str
+) -> None:
+    store = store_copy("store-5.3.3")
+    (index,) = (store / "index").iterdir()
+    data = bytearray(index.read_bytes())
+    struct.pack_into(f">{place[1]}", data, place[0], *numbers)
+    index.write_bytes(data)
+    words = ("store", "verify", "--store", store)
+    (row,) = (row for row in mqctl(*words, "-o", "json").json["deviations"] if row["code"] == "index_header")
+    assert row["reason_key"] == key
+    assert row["details_values"]["part1"]["values"]["value"]["key"] == key
+    assert chinese in mqctl(*words, env={"MQCTL_LANG": "zh"}).stdout

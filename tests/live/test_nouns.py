@@ -18,6 +18,7 @@ from mqctl.protocol.codes import RequestCode
 from tests.argv import lines_without_argv
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
+from tests.keys import sentences_without_key
 from tests.live.cast import Cast, Scripted
 from tests.live.changing import changes
 from tests.live.conftest import Run
@@ -109,6 +110,7 @@ def test_the_machine_form_is_the_documented_one_and_people_see_a_table(
     assert document.pop("schema") == schema
     msgspec.convert(document, LIVE[schema], strict=True)
     assert lines_without_argv(document) == []
+    assert sentences_without_key(document) == []
     assert (table.exit_code, bool(table.stdout.strip())) == (0, True)
     if changes_nothing(ASKED[schema]):
         assert changes(cluster) == []

@@ -34,7 +34,7 @@ NOUNS = {
     for template in (*text.what.values(), text.effect, text.advice)
     for _, name, noun, _ in Formatter().parse(template)
     if name and noun and "/" not in noun
-} | {"message", "queue", "instance", "thread", "member", "master", "broker", "topic", "group", "record", "file"}
+} | {"message", "queue", "instance", "thread", "member", "master", "broker", "topic", "group", "record", "file", "byte"}
 MANY = {f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s" for noun in NOUNS}
 PLURAL_VERBS = "are|do|have|were|carry|wait|belong|hold|fail|lie|miss|come|stay|need|want"
 ONE_OF_MANY = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.kafka_terms import KAFKA_TERMS, Term
-from mqctl.text import composed, sentence
+from mqctl.text import composed, keep_texts, sentence
 
 EXAMPLES = ("mqctl explain kafka", "mqctl explain kafka rebalance", "mqctl explain kafka partition --lang zh")
 
@@ -36,6 +36,13 @@ class KafkaTerm:
     text: str
     command: str
     command_argv: list[str]
+    rocketmq_key: str | None = None
+    rocketmq_values: dict[str, Any] | None = None
+    text_key: str | None = None
+    text_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "rocketmq", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.finding_texts import title
 from mqctl.rules import RULES
+from mqctl.text import keep_texts
 
 EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl rules explain MQ701")
 
@@ -29,6 +32,11 @@ class RuleRow:
     title: str
     playbook: str
     source: str
+    title_key: str | None = None
+    title_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "title")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from mqctl.local.keeping import Keeper
 from mqctl.local.looks import namesrv_by_room, typed_words
 from mqctl.local.scenario import Scenario
 from mqctl.local.state import LocalCluster
+from mqctl.model.said import said
 from mqctl.render.scenarios import RunningScenario, ScenarioRow, commands_to_type
 
 
@@ -30,6 +31,7 @@ def scenario_row(scenario: Scenario) -> ScenarioRow:
         broker_count=sum(len(cluster.brokers) for cluster in scenario.clusters),
         consumer_count=len(scenario.consumers),
         planted=list(scenario.planted),
+        keyed_planted=said(scenario.planted),
     )
 
 

@@ -8,6 +8,7 @@ from mqctl.cli.emit import note
 from mqctl.errors import NotFoundError
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import said
 from mqctl.model.spans import FAR
 from mqctl.model.timeline import TimelineReported
 from mqctl.operations.plans.history import UnreadRecords, entries
@@ -55,6 +56,7 @@ def read_timeline(place: str, question: TimelineQuestion, *, causes: int, lang: 
     )
     for problem in recording.problems.values():
         note(str(problem))
+    unreadable = [*map(str, recording.problems.values()), *unread.reasons]
     reported = TimelineReported(
         recording=place,
         cluster=recording.cluster,
@@ -65,7 +67,8 @@ def read_timeline(place: str, question: TimelineQuestion, *, causes: int, lang: 
         look_count=len(stretch.answered),
         used_look_count=len(stretch.used),
         events=events,
-        unreadable=[*map(str, recording.problems.values()), *unread.reasons],
+        unreadable=unreadable,
+        keyed_unreadable=said(unreadable),
         unjudged_count=left,
     )
     return TimelineAnswer(reported, timeline, whole=not reported.unreadable)

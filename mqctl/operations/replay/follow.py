@@ -23,6 +23,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.release import NEWEST
+from mqctl.model.said import said
 from mqctl.model.topic_use import TopicUse
 from mqctl.operations.plans.cautions import cautions
 from mqctl.operations.plans.changing import Consent, journal
@@ -33,7 +34,6 @@ from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.render.document import Document
 from mqctl.render.follow import FollowedKeys, FollowPlan, FollowReport, follow_document, follow_plan_document
 from mqctl.render.replays import PlannedRange
-from mqctl.render.said import said
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_offsets, ask_topics, list_brokers, masters_of
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
@@ -230,7 +230,7 @@ def _begin(
             remedy=sentence(
                 "replay-groups-read",
                 "groups that read it: {readers}",
-                readers=", ".join(reader.group for reader in use.readers) or "none",
+                readers=", ".join(reader.group for reader in use.readers) or sentence("none-none", "none"),
             ),
         )
     if reader.member_count:

@@ -14,6 +14,7 @@ from mqctl.lag.current import LagRequest, current_lag
 from mqctl.model.lag import LagEvidence
 from mqctl.model.lag_trend import WINDOW_MS, LagLook, look_at, trends, within_window
 from mqctl.model.queue import MessageQueue
+from mqctl.model.said import said
 from mqctl.model.topic_rate import Ends, TopicRate, queue_ends, topic_rates
 from mqctl.render.brokers import broker_rows
 from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
@@ -69,13 +70,15 @@ class TopFrames:
             self._ask_owners(deadline, look.moment_ms, [row.group for row in first[: self._shown]])
         groups = [self._joined(row.group, row.topic, row) for row in first]
         gaps = [*broker_gaps(look.brokers), *lag.gaps, *lag.minor_gaps]
+        problems = gap_lines(gaps)
         return TopFrame(
             observed_at_ms=look.moment_ms,
             round=self._number,
             brokers=broker_rows(look.brokers),
             groups=sorted_groups(groups, sort),
             topics=self._topics(look, {row.topic for row in groups}),
-            problems=gap_lines(gaps),
+            problems=problems,
+            keyed_problems=said(problems),
             unavailable=gaps,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mqctl.model.reports import (
     CapacityReport,
@@ -15,6 +15,7 @@ from mqctl.model.reports import (
     TagsReport,
     TransactionsReport,
 )
+from mqctl.model.said import Said, said
 from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.render.reports.sections import SECTIONS
 from mqctl.render.reports.words import NOTHING_STANDS_OUT, findings
@@ -27,6 +28,7 @@ class Reported:
 
     stores: list[str]
     findings: list[str]
+    keyed_findings: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,7 @@ def report_document(name: str, stores: Sequence[str], value: object) -> Document
     blocks += tables
     return Document(
         schema=f"report.{name}/1",
-        value=_FORMS[name](stores=list(stores), findings=words, report=value),
+        value=_FORMS[name](stores=list(stores), findings=words, keyed_findings=said(words), report=value),
         records=tables[0].rows,
         blocks=blocks,
     )
