@@ -83,13 +83,13 @@ class _Looked:
     def _gaps(self, *parts: Part) -> list[Gap]:
         return [*(gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))), *self._gone]
 
-    def dead_letters(self, group: str, *, held: bool) -> tuple[int, Gap | str | None]:
-        """Returns how many dead letters are held, or where their queues end; and why that is not known."""
+    def dead_letters(self, group: str, *, held: bool) -> int | Gap | str:
+        """Returns how many dead letters are held, or where their queues end; or why that is not known."""
         if not self.brokers:
-            return 0, sentence("no-broker-registered", "no broker is registered")
+            return sentence("no-broker-registered", "no broker is registered")
         if gaps := self._gaps(Part.QUEUES):
-            return 0, gaps[0]
-        return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ())), None
+            return gaps[0]
+        return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ()))
 
 
 def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
@@ -192,9 +192,9 @@ def _online(count: int, least: int | None, most: int | None) -> str:
 
 def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
     if expected.dead_letter_count is not None:
-        count, gap = looked.dead_letters(expected.group, held=True)
-        if gap is not None:
-            yield unknown("dead_letters", subject, gap)
+        count = looked.dead_letters(expected.group, held=True)
+        if not isinstance(count, int):
+            yield unknown("dead_letters", subject, count)
         else:
             yield amount("dead_letters", subject, count, expected.dead_letter_count, counted(count, "dead letter"))
     if expected.dead_letter_growth is not None:
@@ -202,11 +202,13 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked)
             why_not = sentence("check-two-looks", "needs two looks: add --window")
             yield unknown("dead_letter_growth", subject, why_not)
             return
-        now, gap = looked.dead_letters(expected.group, held=False)
-        then, earlier_gap = looked.earlier.dead_letters(expected.group, held=False)
-        why = gap or earlier_gap
-        if why is not None:
-            yield unknown("dead_letter_growth", subject, why)
+        now = looked.dead_letters(expected.group, held=False)
+        if not isinstance(now, int):
+            yield unknown("dead_letter_growth", subject, now)
+            return
+        then = looked.earlier.dead_letters(expected.group, held=False)
+        if not isinstance(then, int):
+            yield unknown("dead_letter_growth", subject, then)
             return
         window_ms = looked.now_ms - looked.earlier.now_ms
         said = sentence(
