@@ -16,7 +16,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 _STRATEGIES = {
     "AllocateMessageQueueAveragely": "AVG",
@@ -122,8 +122,9 @@ class GroupMembership:
         """Returns who knows the members: the broker that holds the group, or else proxies."""
         if not self.proxied or any(client not in self.proxied for client in self.client_ids):
             return broker
-        return ", ".join(
-            sentence("common-proxy", "proxy {proxy}", proxy=address) for address in sorted(set(self.proxied.values()))
+        return joined(
+            ", ",
+            (sentence("common-proxy", "proxy {proxy}", proxy=address) for address in sorted({*self.proxied.values()})),
         )
 
 

@@ -12,7 +12,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.said import Said
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
-from mqctl.text import Word, composed, keep_texts, sentence
+from mqctl.text import Word, composed, joined, keep_texts, sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +100,12 @@ class FollowReport:
 def follow_plan_document(plan: FollowPlan) -> Document:
     """Builds the document of a planned follower."""
     keys = plan.keys
-    readers = ", ".join(
-        sentence("follow-left", "{group} ({left:,} left)", group=group, left=left)
-        for group, left in plan.readers.items()
+    readers = joined(
+        ", ",
+        (
+            sentence("follow-left", "{group} ({left:,} left)", group=group, left=left)
+            for group, left in plan.readers.items()
+        ),
     ) or sentence("no-group", "no group")
     lines = [
         sentence(

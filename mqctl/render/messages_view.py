@@ -17,7 +17,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.tail import TailedMessage
-from mqctl.text import printable, sentence
+from mqctl.text import composed, printable, sentence
 
 COLUMNS = (
     Column("topic", "topic"),
@@ -255,7 +255,7 @@ class _PeekedLine:
     def body_short(self) -> str:
         row = self.message
         if row.body is None or row.body_encoding in ("hex", "base64") or row.body_problem:
-            return f"({counted(row.body_bytes, 'byte')})"
+            return composed("({size})", size=counted(row.body_bytes, "byte"))
         text = json.dumps(row.body, ensure_ascii=False) if row.body_encoding == "json" else str(row.body)
         return _short(text, _BODY_LENGTH)
 
@@ -276,7 +276,13 @@ def _lines(row: ShownMessage, now_ms: int | None) -> list[str]:
     head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}{broker}"
     lines = [_waits(row.waiting, now_ms)] if row.waiting else []
     lines += [
-        f"{printable(head)}  (physical offset {row.physical_offset}, {counted(row.size_bytes, 'byte')})",
+        sentence(
+            "message-head",
+            "{head}  (physical offset {offset}, {size})",
+            head=printable(head),
+            offset=row.physical_offset,
+            size=counted(row.size_bytes, "byte"),
+        ),
         f"  id        {row.message_id}",
         f"  stored    {units.instant(row.store_time_ms)} at {row.store_host}",
         f"  born      {units.instant(row.born_time_ms)} at {row.born_host}",
@@ -303,7 +309,7 @@ def _body_lines(row: ShownMessage) -> list[str]:
     text = json.dumps(row.body, ensure_ascii=False, indent=2) if row.body_encoding == "json" else str(row.body)
     note = "" if row.body_encoding in ("text", "json") else f", {row.body_encoding}"
     return [
-        f"  body      {counted(row.body_bytes, 'byte')}{note}",
+        composed("  body      {size}{note}", size=counted(row.body_bytes, "byte"), note=note),
         *(f"    {printable(line)}" for line in text.splitlines()),
     ]
 

@@ -19,7 +19,7 @@ from mqctl.rules.judge_stacks import JudgedInstance
 from mqctl.stacks.names import Role
 from mqctl.stacks.processes import members_of_one_process
 from mqctl.stacks.rules import StackClass
-from mqctl.text import printable, sentence
+from mqctl.text import composed, printable, sentence
 from mqctl.units import duration
 
 _LINE_WIDTH = 44
@@ -215,11 +215,6 @@ def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], vie
 
 def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable[str]:
     for row in rows[:_SHOWN_SOURCES]:
-        looks = (
-            sentence("stacks-dumps", "{dump_count} dumps", dump_count=row.dump_count)
-            if row.dump_count > 1
-            else sentence("stacks-dump", "1 dump")
-        )
         span = (
             sentence("stacks-over", " over {span_ms}", span_ms=duration(row.span_ms))
             if row.span_ms and row.dump_count > 1
@@ -230,9 +225,16 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
             if row.pause_ms
             else ""
         )
-        cut = ", INCOMPLETE" if row.truncated else ""
-        name = printable(row.client_id or row.source)
-        yield f"{name}: {row.tool}, {looks}{span}{pause}, {counted(row.thread_count, 'thread')}{cut}"
+        yield composed(
+            "{name}: {tool}, {looks}{span}{pause}, {threads}{cut}",
+            name=printable(row.client_id or row.source),
+            tool=row.tool,
+            looks=counted(row.dump_count, "dump"),
+            span=span,
+            pause=pause,
+            threads=counted(row.thread_count, "thread"),
+            cut=sentence("stacks-headline-incomplete", ", INCOMPLETE") if row.truncated else "",
+        )
         for pool in row.pools[:_SHOWN_POOLS]:
             size = _size(pool)
             name = printable(

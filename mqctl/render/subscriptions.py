@@ -372,7 +372,8 @@ def release_document(report: ReleaseReport) -> Document:
         new=report.new,
         share=share,
     )
-    lines = [f"{head}: {', '.join(map(on_one_line, report.changed))}"]
+    changed = ", ".join(map(on_one_line, report.changed))
+    lines = [composed("{head}: {changed}", head=head, changed=changed)]
     if not report.sampled_count:
         lines.append(
             sentence(

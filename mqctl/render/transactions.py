@@ -10,7 +10,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, printable, sentence
+from mqctl.text import Word, composed, printable, sentence
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
@@ -85,7 +85,7 @@ class TransactionRow:
             if self.check_limit is None
             else sentence("transaction-check-limit", " of {check_limit:,}", check_limit=self.check_limit)
         )
-        return f"{self.check_count:,}{limit}"
+        return composed("{count:,}{limit}", count=self.check_count, limit=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,6 +187,54 @@ def test_whatever_says_something_says_a_text_with_a_key() -> None:
     assert len(errors) > 10 and strings == [], "use sentence() of mqctl.text, or command_line()"
 
 
+_MADE = frozenset({"sentence", "composed", "counted", "joined"})
+"""What makes texts."""
+
+
+def flattened(source: Source) -> Iterator[str]:
+    """Yields f-strings and joins of a module that make a mere string of texts, as these stand there or have a name."""
+    if source.name.startswith("embedded_broker"):
+        return
+    for _, inside in scopes(source.tree):
+        texts = {name for name, values in assigned(inside).items() if any(map(_makes_text, values))}
+        for node in inside:
+            match node:
+                case ast.JoinedStr(values=parts):
+                    inner = [part.value for part in parts if isinstance(part, ast.FormattedValue)]
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Constant(), attr="join"), args=[ast.GeneratorExp(elt=value)]
+                ):
+                    inner = [value]
+                case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join"), args=[ast.List(elts=values)]):
+                    inner = values
+                case _:
+                    continue
+            if any(_makes_text(value) or (isinstance(value, ast.Name) and value.id in texts) for value in inner):
+                yield f"{source.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def _makes_text(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _MADE
+        case ast.IfExp(body=body, orelse=orelse):
+            return _makes_text(body) or _makes_text(orelse)
+        case ast.BoolOp(values=values):
+            return any(map(_makes_text, values))
+    return False
+
+
+flattened_everywhere = in_every_module(flattened)
+
+
+def test_texts_stay_texts_where_they_are_put_together() -> None:
+    assert flattened_everywhere() == [], "use composed() or joined()"
+    assert (
+        len(list(flattened(parsed("a.py", 'a = sentence("b", "c")\nf"{a}; d"\n", ".join(counted(n, "e") for n in f)'))))
+        == 2
+    )
+
+
 def plurals(source: Source) -> Iterator[str]:
     """Yields choices between two words by whether a number is one: `mqctl.units` has nouns and verbs with counts."""
     for node in source.nodes:

@@ -15,7 +15,7 @@ from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.render.sent import SentMessage, sent_document
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 if TYPE_CHECKING:
     from mqctl.client.message.outgoing import OutgoingMessage, SendResult
@@ -141,7 +141,7 @@ def _sent(message: OutgoingMessage, target: ClusterTarget, select: str | None) -
         try:
             return producer.send(message, select=selector, timeout_ms=target.timeout_ms)
         except KeyboardInterrupt:
-            tell(f"mqctl: {doubt}")
+            tell(composed("mqctl: {doubt}", doubt=doubt))
             raise
         except DeadlineError as error:
             remedy = sentence("message-before-sent-again", "{doubt}, before it is sent again", doubt=doubt)

@@ -19,7 +19,7 @@ from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 Save = Callable[[], None]
 
@@ -110,7 +110,7 @@ class StepChange(Change[StepPlan, StepRecord]):
 
     def opened(self, record: StepRecord) -> str:
         change = sentence("plan-change", "mqctl: change {record}", record=record.id)
-        return f"{change}; {way_back(record.id, self.undo_hint)}" if self.undo_hint else change
+        return joined("; ", (change, way_back(record.id, self.undo_hint))) if self.undo_hint else change
 
     def carry_out(self, work: Work[StepPlan, StepRecord]) -> None:
         for step in work.plan.left_out:

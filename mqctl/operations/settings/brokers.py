@@ -15,7 +15,7 @@ from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.topic_use import all_told
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 # `Configuration` and `BrokerConfig` of 4.9.8 and 5.3.3 refuse these, or take them and lose track of themselves.
 _FIXED = frozenset(
@@ -163,5 +163,5 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
         identity=identity_of(masters),
         made_at_ms=now_ms(),
         steps=tuple(steps),
-        warnings=(meaning, f"{lasting}; {permanent}"),
+        warnings=(meaning, joined("; ", (lasting, permanent))),
     )

@@ -24,7 +24,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.topic_use import all_told, topic_use
 from mqctl.store.plain_files import read_named, refused
-from mqctl.text import sentence
+from mqctl.text import joined, sentence
 
 _Config = TopicConfig | SubscriptionGroupConfig
 _NAMED = 3
@@ -295,7 +295,7 @@ def _unset_modes(wanted: SettingsFile) -> list[str]:
     if not popping:
         return []
     more = sentence("common-more", " and {left} more", left=len(popping) - _NAMED) if len(popping) > _NAMED else ""
-    names = f"{', '.join(popping[:_NAMED])}{more}"
+    names = joined("", (", ".join(popping[:_NAMED]), more))
     return [
         sentence(
             "settings-file-says-pop-not",

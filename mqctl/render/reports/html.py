@@ -21,9 +21,10 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.reports.charts import charts_of
 from mqctl.render.reports.tables import section_tables
-from mqctl.render.reports.words import SEVERITIES, Stated, stated
+from mqctl.render.reports.words import NOTHING_STANDS_OUT, SEVERITIES, Stated, stated
 from mqctl.render.text import cell, is_right, shown_columns
 from mqctl.render.translation import spoken
+from mqctl.text import joined
 
 ROWS_SHOWN = 12
 _WORST = 10
@@ -164,7 +165,7 @@ def _verdict(sentences: Sequence[Stated]) -> str:
     ]
     worst = next((css for _, count, css in counts if count), "fine")
     verdict = {"error": "ERROR", "warning": "WARNING", "fine": "OK"}[worst]
-    parts = ", ".join(counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
+    parts = joined(", ", (counted(count, word) for word, count, _ in counts if count)) or NOTHING_STANDS_OUT
     return f'<p class="verdict {worst}">{verdict}: {_text(parts)}</p>'
 
 
@@ -197,9 +198,9 @@ def _item(item: Stated) -> str:
 def _section(name: str, value: object, words: list[Stated]) -> str:
     """A report, open where something worse than a remark stands out of it."""
     grave = sum(item.severity != "info" for item in words)
-    summary = counted(grave, "finding") if grave else "nothing stands out"
+    summary = counted(grave, "finding") if grave else NOTHING_STANDS_OUT
     css = words[0].severity if grave else "calm"
-    head = f'<summary>{_text(_TITLES[name])}<span class="{css}">{summary}</span></summary>'
+    head = f'<summary>{_text(_TITLES[name])}<span class="{css}">{_text(summary)}</span></summary>'
     parts = [f'<section id="{name}"><details class="report"{" open" if grave else ""}>{head}']
     charts = [
         f"<figure><figcaption>{_text(chart.title)}</figcaption>{chart.svg}</figure>" for chart in charts_of(name, value)
