@@ -1,7 +1,8 @@
 """Messages that a consumer group could not consume: waiting to be retried, or given up as dead letters.
 
-Brokers keep no reason for a failure: what is known is how often a message failed, where it came from, and the group's
-limit. Source: `AbstractSendMessageProcessor.consumerSendMsgBack` of 4.9.8 and 5.3.3.
+Brokers keep no reason for a failure: what is known is how often a message failed, where it came from, and the limit
+of the group's members or of its settings.
+Source: `AbstractSendMessageProcessor.consumerSendMsgBack` of 4.9.8 and 5.3.3.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from mqctl.model.config import PERM_READ
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import RETRY_TOPIC, Message
 from mqctl.model.retry_ladder import RetryLadder
+from mqctl.model.retry_limit import LimitOf
 from mqctl.model.stored_message import StoredMessage
 
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
@@ -107,7 +109,7 @@ class Retry:
 
     Attributes:
         due_ms: when it is delivered, epoch milliseconds; None when it is ready, or when its level is not known.
-        ladder: the waits that follow; None when the group's settings are not known, or brokers know no end.
+        ladder: the waits that follow; None when neither members nor settings tell the limit, or brokers know no end.
         popped: the group pops it: it came back because it was not acknowledged in time, and brokers never give it up.
     """
 
@@ -133,7 +135,7 @@ class Retry:
     def dead_letter_ms(self, now_ms: int) -> int | None:
         """Returns when it becomes a dead letter if every try fails; None when that is not known."""
         times = self.tries_ms(now_ms)
-        return times[-1] if self.ladder and len(times) == self.ladder.left(self.failed_count) else None
+        return times[-1] if times and self.ladder and len(times) == self.ladder.left(self.failed_count) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,7 @@ class RepairWindow:
         failing_count: messages that failed and wait to be tried again, as far as they were read.
         known_count: those of them of which the end is known.
         closes_ms, closes_in_ms: when the first becomes a dead letter if every try fails; a fix out by then saves all.
+        limit_of: whose limit says so.
     """
 
     group: str
@@ -151,24 +154,29 @@ class RepairWindow:
     known_count: int
     closes_ms: int
     closes_in_ms: int
+    limit_of: LimitOf
 
 
 def repair_windows(retries: Iterable[Retry], now_ms: int) -> list[RepairWindow]:
     """Returns the windows of groups, the first to close first; a group of which no end is known has none."""
-    ends: dict[str, list[int | None]] = {}
+    ends: dict[str, list[tuple[int, LimitOf] | None]] = {}
     for retry in retries:
-        ends.setdefault(retry.group, []).append(retry.dead_letter_ms(now_ms))
+        end_ms = retry.dead_letter_ms(now_ms)
+        end = (end_ms, retry.ladder.limit_of) if end_ms is not None and retry.ladder else None
+        ends.setdefault(retry.group, []).append(end)
     windows = []
     for group, moments in ends.items():
         known = [moment for moment in moments if moment is not None]
         if known:
+            closes_ms, limit_of = min(known)
             windows.append(
                 RepairWindow(
                     group=group,
                     failing_count=len(moments),
                     known_count=len(known),
-                    closes_ms=min(known),
-                    closes_in_ms=min(known) - now_ms,
+                    closes_ms=closes_ms,
+                    closes_in_ms=closes_ms - now_ms,
+                    limit_of=limit_of,
                 )
             )
     return sorted(windows, key=lambda window: (window.closes_ms, window.group))

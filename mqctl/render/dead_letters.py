@@ -23,6 +23,8 @@ from mqctl.model.dead_letter import (
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.model.resend import LetterKey, letter_key
+from mqctl.model.retry_ladder import RetryLadder
+from mqctl.model.retry_limit import LimitOf, MemberLimit
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
 from mqctl.text import Word, keep_texts, sentence
@@ -73,6 +75,8 @@ RETRY_COLUMNS = (
     Column("origin_message_id", "origin id", wide=True),
     Column("due_ms", "due", CellKind.TIME_MS, wide=True),
     Column("dead_letter_ms", "dead letter at", CellKind.TIME_MS, wide=True, none="?"),
+    Column("retry_limit", "retry limit", CellKind.COUNT, wide=True),
+    Column("limit_of", "limit of", CellKind.WORDS, wide=True, none="?"),
 )
 _WHY = {
     GivenUp.EXHAUSTED: sentence("dlq-group-retries-used-up", "the group's retries are used up"),
@@ -174,9 +178,12 @@ class ShownRetry:
     Attributes:
         due_in_ms: None when it is ready.
         consume_mode: `POP` for what the group popped and did not acknowledge in time, else `PULL`.
-        tries_left: before it is given up; None when the group's settings are not known, and for pops: brokers do not
-            give those up.
-        next_tries_ms: when, if each fails at once; the first 64.
+        retry_limit: how many retries there are; None without end, and where `limit_of` is None.
+        limit_of: `members`, the largest limit that those online report, or `group`, its settings, where none did; None
+            when neither is known, and for pops: brokers do not give those up.
+        tries_left: before it is given up; None without a limit, and where it failed more often than that allows: then
+            the limit is not known.
+        next_tries_ms: when, if each fails at once; the first 64, and the next one alone where the rest is not known.
         dead_letter_ms, dead_letter_in_ms: the last of them, with which it becomes a dead letter.
     """
 
@@ -187,6 +194,8 @@ class ShownRetry:
     failed_count: int
     due_ms: int | None
     due_in_ms: int | None
+    retry_limit: int | None
+    limit_of: str | None
     tries_left: int | None
     next_tries_ms: list[int]
     dead_letter_ms: int | None
@@ -252,10 +261,12 @@ def letters_document(
     more: bool,
     now_ms: int,
     resent: Callable[[LetterKey], tuple[bool | None, str | None]],
+    limit: MemberLimit | None,
 ) -> Document:
     """Builds the document of `dlq show`.
 
     Args:
+        limit: that of the members online, where one told it.
         resent: tells of a letter whether it was sent again, and by what.
     """
     listed = list(letters)
@@ -285,7 +296,7 @@ def letters_document(
                 again=again,
             )
         )
-    lines += _ladder_lines(group, listed)
+    lines += _ladder_lines(group, listed, limit)
     return Document(
         schema="dlq.show/1",
         value=DeadLetters(group=group, more=more, letters=rows),
@@ -306,31 +317,11 @@ def letters_document(
     )
 
 
-def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
-    """Tells what a resend of letters means for their retries, by the longest ladder of the brokers that hold them."""
-    ladders = [letter.ladder for letter in letters if letter.ladder]
-    if not ladders:
+def _ladder_lines(group: str, letters: Sequence[DeadLetter], limit: MemberLimit | None) -> list[str]:
+    """Tells what a resend of letters means for their retries."""
+    again = _again(letters, limit)
+    if again is None:
         return []
-    ladder = max(ladders, key=lambda ladder: ladder.retry_max_times)
-    tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
-    early = sorted({letter.failed_count for letter in letters if letter.given_up is GivenUp.EARLY})
-    again = sentence(
-        "dlq-if-cause-not-fixed",
-        "if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
-        span=span,
-        tries=tries,
-    )
-    if early:
-        failures = f"{early[0]:,}" if len(early) == 1 else f"{early[0]:,} to {early[-1]:,}"
-        again = sentence(
-            "dlq-if-cause-not-fixed-message",
-            "if the cause is not fixed, a message sent again may be given up as early as these "
-            "were (failures: {failures}); the group's own limit comes after {span} (failures: "
-            "{tries:,})",
-            failures=failures,
-            span=span,
-            tries=tries,
-        )
     resend = command_line("mqctl dlq resend {}", group)
     return [
         again,
@@ -346,6 +337,58 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
             value=command_line("mqctl dlq resend {} --to {}", group, retry_topic(group)),
         ),
     ]
+
+
+def _again(letters: Sequence[DeadLetter], limit: MemberLimit | None) -> str | None:
+    """Tells when letters are dead letters again, by the limit of members or the longest ladder of their brokers."""
+    ladders = [letter.ladder for letter in letters if letter.ladder]
+    if not ladders:
+        return None
+    ladder = max(ladders, key=lambda ladder: ladder.retry_max_times or 0)
+    if limit is not None:
+        ladder = ladder.of_members(limit)
+    if ladder.retry_max_times is None or (limit is not None and limit.orderly):
+        return sentence(
+            "dlq-if-cause-not-fixed-orderly",
+            "if the cause is not fixed, orderly members try a message sent again in place, and its queue waits "
+            "behind it",
+        )
+    tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
+    early = sorted(
+        {
+            letter.failed_count
+            for letter in letters
+            if (letter.given_up is GivenUp.EARLY if limit is None else not ladder.exceeded(letter.failed_count))
+        }
+    )
+    again = sentence(
+        "dlq-if-cause-not-fixed",
+        "if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
+        span=span,
+        tries=tries,
+    )
+    if early:
+        failures = f"{early[0]:,}" if len(early) == 1 else f"{early[0]:,} to {early[-1]:,}"
+        if limit is not None:
+            return sentence(
+                "dlq-if-cause-not-fixed-members",
+                "if the cause is not fixed, a message sent again may be given up as early as these "
+                "were (failures: {failures}); the limit of the members online comes after {span} (failures: "
+                "{tries:,})",
+                failures=failures,
+                span=span,
+                tries=tries,
+            )
+        return sentence(
+            "dlq-if-cause-not-fixed-message",
+            "if the cause is not fixed, a message sent again may be given up as early as these "
+            "were (failures: {failures}); the group's own limit comes after {span} (failures: "
+            "{tries:,})",
+            failures=failures,
+            span=span,
+            tries=tries,
+        )
+    return again
 
 
 def _letter(letter: DeadLetter, form: BodyForm, now_ms: int, resent: tuple[bool | None, str | None]) -> ShownLetter:
@@ -396,6 +439,7 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
             )
         )
         lines += [_window(windows[group])] if group in windows else []
+        lines += _limit_lines([retry for retry in listed if retry.group == group])
     lines += (
         [sentence("dlq-more-raise-limit-choose", "there are more: raise --limit, or choose a group")] if more else []
     )
@@ -406,6 +450,60 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
     ]
     blocks += [Paragraphs(lines)] if lines else []
     return Document(schema="retry.list/1", value=RetryList(more=more, retries=rows), records=rows, blocks=blocks)
+
+
+def _limit_lines(retries: Sequence[Retry]) -> list[str]:
+    """Tells by whose limit the tries of a group's messages were counted, and which of them failed beyond it."""
+    limited = [(retry.failed_count, retry.ladder) for retry in retries if retry.ladder]
+    lines = []
+    for ladder in dict.fromkeys(ladder for _, ladder in limited):
+        over = sum(mine == ladder and ladder.exceeded(failed) for failed, mine in limited)
+        if over:
+            lines.append(_over_line(ladder, over))
+        elif ladder.retry_max_times is None:
+            lines.append(
+                sentence(
+                    "dlq-members-without-end",
+                    "  members try again in place without end (orderly, maxReconsumeTimes=-1): no dead letter "
+                    "comes of it",
+                )
+            )
+        elif ladder.limit_of is LimitOf.MEMBERS:
+            lines.append(
+                sentence(
+                    "dlq-limit-of-members",
+                    "  by the largest maxReconsumeTimes that members online report: {limit:,}",
+                    limit=ladder.retry_max_times,
+                )
+            )
+        else:
+            lines.append(
+                sentence(
+                    "dlq-limit-of-group",
+                    "  by the group's retryMaxTimes, {limit:,}: no member online told its own maxReconsumeTimes, which "
+                    "counts instead",
+                    limit=ladder.retry_max_times,
+                )
+            )
+    return lines
+
+
+def _over_line(ladder: RetryLadder, over: int) -> str:
+    if ladder.limit_of is LimitOf.MEMBERS:
+        return sentence(
+            "dlq-failed-beyond-members",
+            "  failed more often than {limit:,}, the largest maxReconsumeTimes that members online report: "
+            "{over:message}; who consumes them has another limit, and when they become dead letters is not known",
+            limit=ladder.retry_max_times,
+            over=over,
+        )
+    return sentence(
+        "dlq-failed-beyond-group",
+        "  failed more often than {limit:,}, the group's retryMaxTimes: {over:message}; who consumes them has another "
+        "limit (maxReconsumeTimes), none online told it, and when they become dead letters is not known",
+        limit=ladder.retry_max_times,
+        over=over,
+    )
 
 
 def _window(window: RepairWindow) -> str:
@@ -437,6 +535,8 @@ def _retry(retry: Retry, now_ms: int) -> ShownRetry:
         failed_count=retry.failed_count,
         due_ms=retry.due_ms,
         due_in_ms=None if retry.due_ms is None else retry.due_ms - now_ms,
+        retry_limit=retry.ladder.retry_max_times if retry.ladder else None,
+        limit_of=retry.ladder.limit_of.value if retry.ladder else None,
         tries_left=retry.ladder.left(retry.failed_count) if retry.ladder else None,
         next_tries_ms=list(retry.tries_ms(now_ms)),
         dead_letter_ms=dead_ms,

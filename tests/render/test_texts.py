@@ -29,6 +29,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.message_track import TrackState
 from mqctl.model.remark import quoted
 from mqctl.model.replicas import ReplicaState
+from mqctl.model.retry_limit import LimitOf
 from mqctl.operations.local.scenario import scenario_row
 from mqctl.plan.delay_repair import RepairReason
 from mqctl.render import dead_letters, locks
@@ -242,7 +243,7 @@ def test_what_a_scenario_has_planted_is_chinese() -> None:
     assert "tag-loss: 同一消费组" in shown, shown
 
 
-STATES = (Trend, LagState, LockState, ReplicaState, GivenUp, RetryState, TrackState, Motion, RepairReason)
+STATES = (Trend, LagState, LockState, ReplicaState, GivenUp, LimitOf, RetryState, TrackState, Motion, RepairReason)
 
 
 @each("states", STATES)

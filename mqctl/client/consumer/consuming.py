@@ -22,9 +22,9 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import DELAY, RETRY_TOPIC
 from mqctl.model.names import retry_topic
 from mqctl.model.queue import MessageQueue
+from mqctl.model.retry_limit import DEFAULT_MAX_RECONSUME_TIMES
 from mqctl.protocol.bodies_client import ConsumeMessageDirectlyResult
 
-DEFAULT_MAX_RECONSUME_TIMES = 16
 ENDLESS_RECONSUME_TIMES = 0x7FFFFFFF
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 FIRST_RETRY_LEVEL = 3

@@ -27,6 +27,7 @@ from mqctl.operations.dlq.resent import resent_letters
 from mqctl.render.dead_letters import letters_document
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.dead_letters import dead_letters
+from mqctl.snapshot.live.retry_limits import member_limits
 
 EXAMPLES = (
     "mqctl dlq show -g order-service",
@@ -65,10 +66,17 @@ def command(
         ask_settings(asking, brokers)
         letters, dead = dead_letters(asking, brokers, group, choice, limit)
         resent = resent_letters(asking, group, letters)
+        limits, limit_gaps = member_limits(asking, brokers, {group} if letters else set())
     gaps = [*broker_gaps(brokers), *queue_gaps(dead.errors)]
     if resent.error is not None:
         gaps.append(Gap.of(Part.MESSAGES, resent.error, GapSubject(place="copies of letters that were sent again")))
-    now_ms = round(time() * 1000)
-    return answer(
-        letters_document(group, letters, body, more=dead.more, now_ms=now_ms, resent=resent.was_resent), gaps, output
+    document = letters_document(
+        group,
+        letters,
+        body,
+        more=dead.more,
+        now_ms=round(time() * 1000),
+        resent=resent.was_resent,
+        limit=limits.get(group),
     )
+    return answer(document, gaps, output, minor=limit_gaps)

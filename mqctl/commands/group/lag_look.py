@@ -27,6 +27,8 @@ _DELAYED_READ = 640
 _GLANCED = 32
 _MOST_FAILING = 50
 _MANY = 50
+# Members of groups that fail tell their limits: one that is silent is not waited for longer.
+_MEMBERS_MS = 2_000
 
 
 def one_look(
@@ -92,8 +94,8 @@ def _with_windows(asking: Asking, lag: CurrentLag, *, closely: bool) -> CurrentL
     ask_groups(asking, brokers, scope)
     ask_offsets(asking, brokers, scope)
     most = (_RETRIES_READ, _DELAYED_READ) if closely else (_GLANCED, _GLANCED)
-    retries, read = waiting_retries(asking, brokers, names, most[0], most_delayed=most[1])
-    gaps += [*broker_gaps(brokers), *queue_gaps(read.errors)]
+    retries, read = waiting_retries(asking, brokers, names, most[0], most_delayed=most[1], members_ms=_MEMBERS_MS)
+    gaps += [*broker_gaps(brokers), *queue_gaps(read.errors), *read.limit_gaps]
     windows = list(repair_windows(retries, lag.report.observed_at_ms))
     return replace(lag, report=replace(lag.report, windows=windows), minor_gaps=list(dict.fromkeys(gaps)))
 

@@ -17,6 +17,7 @@ from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.model.lag_trend import GroupTrend, LagRound
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
+from mqctl.model.retry_limit import LimitOf
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import middle_cut
 from mqctl.text import composed, sentence
@@ -194,6 +195,18 @@ def _window(window: RepairWindow) -> str:
     at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     failing = window.failing_count
     retries = command_line("mqctl retry list -g {}", window.group)
+    if window.limit_of is LimitOf.GROUP:
+        return sentence(
+            "lag-messages-failed-wait-group",
+            "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the first "
+            "becomes a dead letter at {at}, in {span}, by the group's settings (no member online told a limit of its "
+            "own): have the fix out by then ({retries})",
+            group=window.group,
+            failing=failing,
+            at=at,
+            span=span,
+            retries=retries,
+        )
     return sentence(
         "lag-messages-failed-wait-tried",
         "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the first "

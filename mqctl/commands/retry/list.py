@@ -33,9 +33,10 @@ def command(
 
     Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until it
     consumes them. A message that fails at every try becomes a dead letter with its last one: a fix has to be out by
-    then. Clients with a limit of their own give up sooner, and orderly ones retry in place: nothing of that is listed
-    (`mqctl group describe GROUP` tells). Only the first 20,000 undelivered messages of each delay
-    level are searched.
+    then. How many tries there are is for the members to say (maxReconsumeTimes): those online are asked, and the
+    largest answer counts; where none tells, the group's retryMaxTimes does, and the answer says so. Orderly members
+    retry in place: nothing of that is listed (`mqctl group describe GROUP` tells). Only the first
+    20,000 undelivered messages of each delay level are searched.
     """
     groups = frozenset(group or ())
     target = cluster_target(namesrv, profile, timeout)
@@ -49,4 +50,5 @@ def command(
         require_known(brokers, groups)
         rows, retries = waiting_retries(asking, brokers, groups, limit)
     gaps = [*broker_gaps(brokers), *queue_gaps(retries.errors)]
-    return answer(retries_document(rows, more=retries.more, now_ms=round(time() * 1000)), gaps, output)
+    document = retries_document(rows, more=retries.more, now_ms=round(time() * 1000))
+    return answer(document, gaps, output, minor=retries.limit_gaps)

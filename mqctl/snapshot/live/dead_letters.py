@@ -10,18 +10,20 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, LetterChoice, Retry, RetryState
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
-from mqctl.model.gap import Part
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic, retrying_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.retry_ladder import RetryLadder
+from mqctl.model.retry_limit import MemberLimit
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.messages import READER_GROUP
 from mqctl.snapshot.live.queues import queue_bounds
+from mqctl.snapshot.live.retry_limits import member_limits
 
 Keep = Callable[[StoredMessage], bool]
 _PAGE = 32
@@ -52,11 +54,13 @@ class ReadMessages:
     Attributes:
         more: whether the limit left some unread.
         errors: queues that could not be read to their end, with the reason.
+        limit_gaps: what members did not tell of their own limits.
     """
 
     messages: list[tuple[MessageQueue, StoredMessage]] = field(default_factory=list)
     more: bool = False
     errors: dict[MessageQueue, MqctlError] = field(default_factory=dict)
+    limit_gaps: list[Gap] = field(default_factory=list)
 
 
 def dead_letter_topics(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str]) -> list[DeadLetterTopic]:
@@ -157,17 +161,24 @@ def waiting_retries(
     limit: int,
     *,
     most_delayed: int = _MOST_DELAYED,
+    members_ms: int | None = None,
 ) -> tuple[list[Retry], ReadMessages]:
     """Reads what waits to be retried: in the retry topics beyond the committed offsets, and behind delay levels.
+
+    Members of the groups that have some are asked for their own limits.
 
     Args:
         brokers: with their settings, topics, groups and offsets.
         groups: all when empty.
         limit: most messages read of each queue.
         most_delayed: most messages of each delay level that are looked through.
+        members_ms: how long members have for their answer; a third of the time that is left when not given.
     """
     ready, owners = _ready(asking, brokers, groups, limit)
     waiting = _delayed(asking, brokers, ReadRequest(keep=_of(groups), limit=limit, most_read=most_delayed))
+    failing = {owners[queue.topic][0] for queue, _ in ready.messages if not owners[queue.topic][1]}
+    failing |= {_delayed_group(item) for _, item in waiting.messages}
+    limits, ready.limit_gaps = member_limits(asking, brokers, failing, limit_ms=members_ms)
     by_name = {item.name: item for item in brokers}
     result = []
     for queue, item in ready.messages:
@@ -178,13 +189,14 @@ def waiting_retries(
                 broker_name=queue.broker_name,
                 stored=item,
                 state=RetryState.READY,
-                ladder=None if popped else _ladder(by_name[queue.broker_name], group),  # brokers never give up pops
+                # brokers never give up pops
+                ladder=None if popped else _ladder(by_name[queue.broker_name], group, limits.get(group)),
                 popped=popped,
             )
         )
     for queue, item in waiting.messages:
         broker = by_name[queue.broker_name]
-        group = item.message.properties[REAL_TOPIC].removeprefix(RETRY_PREFIX)
+        group = _delayed_group(item)
         delay_ms = _levels(broker).delay_ms(queue.queue_id + 1)
         result.append(
             Retry(
@@ -193,7 +205,7 @@ def waiting_retries(
                 stored=item,
                 state=RetryState.WAITING,
                 due_ms=None if delay_ms is None else item.message.store_time_ms + delay_ms,
-                ladder=_ladder(broker, group),
+                ladder=_ladder(broker, group, limits.get(group)),
             )
         )
     ready.more = ready.more or waiting.more
@@ -209,8 +221,11 @@ def failing_groups(asking: Asking, brokers: list[LiveBroker]) -> tuple[frozenset
         brokers: with their settings.
     """
     read = _delayed(asking, brokers, ReadRequest(keep=_of(frozenset()), most_read=_PAGE))
-    topics = {item.message.properties[REAL_TOPIC] for _, item in read.messages}
-    return frozenset(topic.removeprefix(RETRY_PREFIX) for topic in topics), read
+    return frozenset(_delayed_group(item) for _, item in read.messages), read
+
+
+def _delayed_group(item: StoredMessage) -> str:
+    return item.message.properties[REAL_TOPIC].removeprefix(RETRY_PREFIX)
 
 
 def _delayed(asking: Asking, brokers: list[LiveBroker], request: ReadRequest) -> ReadMessages:
@@ -246,9 +261,12 @@ def _levels(broker: LiveBroker) -> DelayLevelTable:
     return DelayLevelTable.parse(broker.config.get("messageDelayLevel", DEFAULT_LEVELS))
 
 
-def _ladder(broker: LiveBroker, group: str) -> RetryLadder | None:
+def _ladder(broker: LiveBroker, group: str, limit: MemberLimit | None = None) -> RetryLadder | None:
     config = broker.groups.get(group)
-    return RetryLadder(retry_max_times=config.retry_max_times, levels=_levels(broker)) if config else None
+    if config is None and limit is None:
+        return None
+    ladder = RetryLadder(retry_max_times=config.retry_max_times if config else None, levels=_levels(broker))
+    return ladder.of_members(limit) if limit is not None else ladder
 
 
 def read_to_ends(
