@@ -151,6 +151,7 @@ class Reason(StrEnum):
     RESTARTING_BACKLOG = "restarting_backlog"
     SILENT_MEMBERS = "silent_members"
     SILENT_OWNERS = "silent_owners"
+    RETRY_LIMIT = "retry_limit"
     STORE_TIME = "store_time"
     ROOMS = "rooms"
     NOT_SAMPLED = "not_sampled"

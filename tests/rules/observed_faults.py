@@ -57,6 +57,12 @@ def retried(*counts: int, key: str | None = "0A0B") -> ClusterSnapshot:
     )
 
 
+def allowing(most: str, world: ClusterSnapshot) -> ClusterSnapshot:
+    """Members report this limit of their own."""
+    running = (replace(info, properties={**info.properties, "maxReconsumeTimes": most}) for info in world.running)
+    return replace(world, running=tuple(running))
+
+
 def delayed_for(*topics: str, failing: tuple[str, ...] = ()) -> ClusterSnapshot:
     """A message for these topics waits in level 18, or for these because it failed often."""
     queue = DelayQueueState(
@@ -137,7 +143,7 @@ SCENES: list[Scene] = [
     ("MQ220", "queues", handed(ONE, TWO, ONE, ONE), {"look_count": 4, "flapping_count": 0, "queue_count": 1}),
     ("MQ644", None, set_without("SELF_TEST_TOPIC", autoCreateTopicEnable="true"), {}),
     ("MQ423", None, retried(1, 1, 1), {"copy_count": 3, "tries_count": 1, "sampled_count": 3}),
-    ("MQ423", "over", retried(3, 17, key=None), {"tries_count": 17, "sampled_count": 2}),
+    ("MQ423", "over", allowing("-1", retried(3, 17, key=None)), {"tries_count": 17, "sampled_count": 2}),
     ("MQ650", None, sent(-5, 45_000), {"difference_ms": 45_000, "sampled_count": 2}),
     ("MQ650", "behind", sent(-90_000, -90_010, -90_002), {"difference_ms": 90_000, "sampled_count": 3}),
     ("MQ427", None, failing("%RETRY%G"), {"tries_count": 4, "level_count": 1}),
@@ -149,7 +155,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ220": seen((ONE, TWO), (ONE, TWO), (ONE, "192.0.2.3@new"), (ONE, "192.0.2.3@new")),
     "MQ628": answering(storing(), version=313),
     "MQ644": set_without("SELF_TEST_TOPIC", autoCreateTopicEnable="false", traceTopicEnable="false"),
-    "MQ423": retried(15, 16, 16),
+    "MQ423": allowing("200", retried(15, 16, 160)),
     "MQ650": sent(9_000, -90_000, -90_000),
     "MQ427": failing(),
     "MQ728": delayed_for(),

@@ -193,7 +193,9 @@ def _case(broker: BrokerSnapshot, snapshot: ClusterSnapshot, settings: Settings)
         for sample in snapshot.tag_samples
         if sample.queue.broker_name == broker.name
     }
-    return Case(broker, origin.observed_at_ms, settings, confidence, samples, signed=origin.signed)
+    return Case(
+        broker, origin.observed_at_ms, settings, confidence, samples, signed=origin.signed, running=snapshot.running
+    )
 
 
 def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:

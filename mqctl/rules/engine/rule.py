@@ -44,6 +44,7 @@ class Case:
             that may pass for the broker's last instant.
         tag_samples: the tags of its newest messages, by topic and queue.
         signed: whether it was asked with access keys.
+        running: what instances of the cluster say of themselves.
     """
 
     broker: BrokerSnapshot
@@ -52,6 +53,7 @@ class Case:
     age_confidence: Confidence = Confidence.HIGH
     tag_samples: Mapping[tuple[str, int], TagSample] = field(default_factory=dict)
     signed: bool = False
+    running: tuple[RunningInfo, ...] = ()
 
     @cached_property
     def lags(self) -> list[QueueLag]:

@@ -131,6 +131,11 @@ _SENTENCES = {
     Reason.SILENT_OWNERS: Sentence(
         "not-judged-silent-owners", "{queue_count:queue} may belong to {clients}, which did not answer"
     ),
+    Reason.RETRY_LIMIT: Sentence(
+        "not-judged-retry-limit",
+        "a message came back after {tries_count:try}, and the group's retryMaxTimes is {most}: who consumes it has "
+        "another limit (maxReconsumeTimes), and no member online told one",
+    ),
     Reason.STORE_TIME: Sentence(
         "not-judged-store-time", "the store time of the next message to consume cannot be read"
     ),

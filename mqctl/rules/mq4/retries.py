@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mqctl.model.delay_state import OFTEN_FAILED
-from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.finding import Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.newest import NewestMessage
+from mqctl.model.retry_limit import member_limit
 from mqctl.rules.engine.audience import EVERY, GroupKind, TopicKind
-from mqctl.rules.engine.rule import Case, RuleTexts, Verdict, rule
+from mqctl.rules.engine.rule import Case, RuleTexts, Unknown, Verdict, rule
 
 # Two members may send one message back at the same try, when queues change hands; not three.
 _COPIES = 3
@@ -29,7 +30,7 @@ _COPIES = 3
     texts=RuleTexts(
         title="Retries never end",
         speaks="three copies of a message came back at the same try",
-        silent="two copies came back at the last try that is allowed",
+        silent="a message came back after more tries than the group's limit, and fewer than a member's own",
         what={
             "": "{copy_count:copy} of message {key} came back to group {group} after {tries_count:try}, among the "
             "{sampled_count:message} looked at: the count does not rise.",
@@ -40,14 +41,18 @@ _COPIES = 3
         advice="Look at the message (`mqctl retry list`) and at why its listener fails, upgrade clients and brokers that do "
         "not count retries (5.0 with orderly groups), or skip it.",
         explain="Reads the newest eight messages of up to 32 retry topics. Each failure should raise the count by one; after "
-        "retryMaxTimes, or the client's own maximum if that is higher, the message belongs in the dead-letter topic. A maximum "
-        "that was lowered a moment ago looks the same.",
+        "the largest maxReconsumeTimes that members online report, or the group's retryMaxTimes if that is higher, the message "
+        "belongs in the dead-letter topic; where no member tells, that is left open. A maximum that was lowered a moment ago "
+        "looks the same.",
         next_command="mqctl group lag {source} -g {group}",
     ),
 )
-def endless_retries(case: Case) -> Iterator[Verdict]:
-    """Messages that come back with the same number of tries, or after more of them than there may be."""
-    most = {config.name: config.retry_max_times for config in case.broker.groups}
+def endless_retries(case: Case) -> Iterator[Verdict | Unknown]:
+    """Messages that come back with the same number of tries, or after more of them than there may be.
+
+    How many there may be is for the members to say; where none does, a count above the group's tells of one that may.
+    """
+    of_groups = {config.name: config.retry_max_times for config in case.broker.groups}
     retries: dict[str, list[NewestMessage]] = {}
     for message in case.broker.newest:
         if message.topic.startswith(RETRY_PREFIX):
@@ -56,17 +61,29 @@ def endless_retries(case: Case) -> Iterator[Verdict]:
         group = topic.removeprefix(RETRY_PREFIX)
         copies = Counter((item.unique_key, item.retry_count) for item in messages if item.unique_key)
         (key, tries), times = max(copies.items(), key=lambda item: item[1], default=((None, 0), 0))
-        over = [item for item in messages if item.retry_count > _most(item, most.get(group))]
+        most = of_groups.get(group)
+        over = [item for item in messages if item.retry_count > _most(item, most)]
         if times < _COPIES and not over:
             continue
-        counts = {"copy_count": times, "tries_count": tries} if times >= _COPIES else {"tries_count": _tries(over)}
-        yield Verdict(
-            subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group, topic=topic),
-            params={"group": group, "key": key} if times >= _COPIES else {"group": group, "most": _least(over, most)},
-            evidence={**counts, "sampled_count": len(messages)},
-            variant=None if times >= _COPIES else "over",
-            severity=None if times >= _COPIES else Severity.WARNING,
-        )
+        subject = Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group, topic=topic)
+        if times >= _COPIES:
+            counts = {"copy_count": times, "tries_count": tries, "sampled_count": len(messages)}
+            yield Verdict(subject=subject, params={"group": group, "key": key}, evidence=counts)
+            continue
+        limit = member_limit(info for info in case.running if info.group == group)
+        if limit is None:
+            values = {"tries_count": _tries(over), "most": _least(over, most)}
+            yield Unknown(subject=subject, why=Why(Reason.RETRY_LIMIT, values))
+            continue
+        over = [item for item in over if limit.most is not None and item.retry_count > limit.most]
+        if over:
+            yield Verdict(
+                subject=subject,
+                params={"group": group, "most": max(limit.most or 0, _least(over, most))},
+                evidence={"tries_count": _tries(over), "sampled_count": len(messages)},
+                variant="over",
+                severity=Severity.WARNING,
+            )
 
 
 def _most(message: NewestMessage, of_group: int | None) -> float:
@@ -79,8 +96,8 @@ def _tries(messages: list[NewestMessage]) -> int:
     return max(item.retry_count for item in messages)
 
 
-def _least(messages: list[NewestMessage], most: dict[str, int]) -> int:
-    return int(min(_most(item, most.get(item.topic.removeprefix(RETRY_PREFIX))) for item in messages))
+def _least(messages: list[NewestMessage], of_group: int | None) -> int:
+    return int(min(_most(item, of_group) for item in messages))
 
 
 @rule(

@@ -81,6 +81,24 @@ def test_where_no_member_tells_its_limit_the_groups_is_said_to_be_the_groups(
         assert "按消费组的 retryMaxTimes（16）计算" in live("retry", "list", env={"MQCTL_LANG": "zh"}).stdout
 
 
+def test_doctor_speaks_of_retries_beyond_the_limit_only_where_members_tell_theirs(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    _fail(cluster, 17)
+
+    def said() -> tuple[list[object], list[object]]:
+        answer = live("doctor", "--only", "MQ423", "-o", "json").json
+        findings = [item["evidence"]["tries_count"] for item in answer["findings"]]
+        return findings, [item["values"] for item in answer["not_judged"]]
+
+    assert said() == ([], [{"tries_count": 17, "most": 16}])
+    with Cast(cluster) as cast:
+        cast.join(Scripted(client_id="one", properties={**CONCURRENT, "maxReconsumeTimes": "200"}))
+        assert said() == ([], [])
+        cast.change("one", properties={**CONCURRENT, "maxReconsumeTimes": "-1"})
+        assert said() == ([17], [])
+
+
 def test_a_dead_letter_sent_again_is_tried_as_often_as_members_allow(live: Run, cluster: EmbeddedCluster) -> None:
     with Peer(cluster.broker("broker-a").address) as peer:
         peer.version = 401
