@@ -101,6 +101,22 @@ class NameServerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddressAnswer:
+    """What came of asking the last known address of a broker that no name server lists.
+
+    Attributes:
+        name, broker_id: who answered, by its own properties (request 26); None where nobody told.
+        namesrv: the name servers with which it registers, by the same.
+        problem: why nobody told, in words; None where somebody did.
+    """
+
+    name: str | None = None
+    broker_id: int | None = None
+    namesrv: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeenBroker:
     """A broker name that name servers knew when they were last asked about all brokers from here, or ought to know.
 
@@ -110,6 +126,7 @@ class SeenBroker:
         expected_by: who says that it is part of the cluster: `local cluster default`, `profile prod`; None for nobody.
         queue_count, group_count: application queues that it had, and groups with offsets in them or members that
             subscribe them, when these were looked at for the last time; None where they never were.
+        answer: what came of asking its address, of one that is missed; None where that was not asked.
     """
 
     cluster: str
@@ -119,6 +136,7 @@ class SeenBroker:
     expected_by: str | None = None
     queue_count: int | None = None
     group_count: int | None = None
+    answer: AddressAnswer | None = None
 
 
 def missed_brokers(seen: Iterable[SeenBroker], registered: Set[str], now_ms: int) -> tuple[SeenBroker, ...]:

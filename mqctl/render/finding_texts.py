@@ -49,7 +49,7 @@ def sentences(finding: Finding, source: str = "--store DIR") -> FindingTexts:
     if advised:
         values["command"] = advised
     what = texts.said(finding.code, "what", values, finding.variant)
-    advice = texts.said(finding.code, "advice", values)
+    advice = texts.said(finding.code, "advice", values, finding.variant)
     if cause := finding.params.get("cause"):
         what = sentence("finding-and-cause", "{what} {cause}", what=what, cause=cause_said(str(cause), known))
         advice = CURES[str(cause)]

@@ -33,6 +33,7 @@ def _chinese(code: str, english: RuleTexts) -> RuleTexts:
         what={variant: said(f"what-{variant}" if variant else "what") for variant in english.what},
         effect=said("effect"),
         advice=said("advice"),
+        other_advice={variant: said(f"advice-{variant}") for variant in english.other_advice},
         explain=said("explain"),
     )
 

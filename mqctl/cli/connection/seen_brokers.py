@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Set
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from time import time
 from typing import TYPE_CHECKING, Protocol
@@ -78,7 +78,9 @@ def with_seen_brokers(snapshot: ClusterSnapshot, target: Expecting, *, whole: bo
     ]
     noted = _noted(snapshot.origin.location, now, now_ms)
     registered = {item.name for item in now}
-    return replace(snapshot, seen_brokers=_with_expected(noted, target, registered, {item.cluster for item in now}))
+    answers = {item.name: item.answer for item in snapshot.seen_brokers}
+    seen = _with_expected(noted, target, registered, {item.cluster for item in now})
+    return replace(snapshot, seen_brokers=tuple(replace(item, answer=answers.get(item.name)) for item in seen))
 
 
 def missing_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress], target: Expecting) -> tuple[SeenBroker, ...]:
@@ -153,7 +155,7 @@ def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[Se
         SeenBroker(cluster=item.cluster, name=name, address=item.address, last_seen_time_ms=now_ms)
         for name, item in addresses.items()
     ]
-    return _noted(";".join(cluster.name_servers.addresses()), now, now_ms) if now else ()
+    return _noted(";".join(cluster.name_servers.addresses()), now, now_ms)
 
 
 def _size(broker: BrokerSnapshot) -> tuple[int | None, int | None]:
@@ -247,7 +249,7 @@ def _kept(item: object) -> SeenBroker:
     """
     if not isinstance(item, dict):
         raise TypeError("a broker is kept as an object")
-    known = {field.name: item[field.name] for field in fields(SeenBroker) if field.name in item}
+    known = {name: item[name] for name in ("cluster", "name", *_TEXTS, *_NUMBERS) if name in item}
     texts = {name: known.get(name) or "" for name in _TEXTS} | {name: known.get(name) for name in ("cluster", "name")}
     numbers = {name: known.get(name) or 0 for name in _NUMBERS}
     if not all(isinstance(text, str) for text in texts.values()) or any(type(it) is not int for it in numbers.values()):

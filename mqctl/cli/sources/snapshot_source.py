@@ -163,7 +163,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
     from dataclasses import replace
     from time import sleep, time
 
-    from mqctl.cli.connection.seen_brokers import with_seen_brokers
+    from mqctl.cli.connection.seen_brokers import missing_brokers, with_seen_brokers
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.gatherer import gather_live
 
@@ -188,6 +188,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
                 members_only=live.members_only,
                 progress=progress,
                 patience_ms=patience_ms,
+                missing=lambda registered: missing_brokers(cluster, registered, target),
             )
 
         first = look()

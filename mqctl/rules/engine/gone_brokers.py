@@ -35,6 +35,11 @@ class GoneBroker:
         return self.seen.expected_by if self.seen is not None else None
 
     @property
+    def answered_name(self) -> str | None:
+        """Who answered at its last known address; None where nobody did, or nobody asked."""
+        return self.seen.answer.name if self.seen is not None and self.seen.answer is not None else None
+
+    @property
     def belongs(self) -> bool:
         """Whether something still counts on it; one that merely was there may have been removed on purpose."""
         return bool(self.expected_by or self.held or self.ordered)

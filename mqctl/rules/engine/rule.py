@@ -263,6 +263,7 @@ class RuleTexts:
             stands for the option that names the evidence.
         live_command: the one for a live cluster, where that is another.
         command: the command that the advice names, where it has places.
+        other_advice: of variants that want other advice, by their first word.
     """
 
     title: str
@@ -273,25 +274,30 @@ class RuleTexts:
     next_command: str | None = None
     live_command: str | None = None
     command: str | None = None
+    other_advice: Mapping[str, str] = field(default_factory=dict)
     speaks: str = ""
     silent: str = ""
 
     def keyed(self, code: str) -> dict[str, str]:
         """Returns the templates by key: `mq410-title`, `mq410-what`, `mq412-what-orderly`, ..."""
         parts = {"title": self.title, "effect": self.effect, "advice": self.advice, "explain": self.explain}
-        parts |= {_what(variant): template for variant, template in self.what.items()}
+        parts |= {_part("what", variant): template for variant, template in self.what.items()}
+        parts |= {_part("advice", variant): template for variant, template in self.other_advice.items()}
         return {f"{code.lower()}-{part}": template for part, template in parts.items()}
 
     def said(self, code: str, part: str, values: Mapping[str, object], variant: str | None = None) -> str:
         """Returns the sentence `title`, `what`, `effect`, `advice` or `explain` with its values."""
         if part == "what":
-            return sentence(f"{code.lower()}-{_what(variant)}", self.what[variant or ""], **values)
+            return sentence(f"{code.lower()}-{_part(part, variant)}", self.what[variant or ""], **values)
+        first = (variant or "").partition("-")[0]
+        if part == "advice" and first in self.other_advice:
+            return sentence(f"{code.lower()}-{_part(part, first)}", self.other_advice[first], **values)
         template: str = getattr(self, part)
         return sentence(f"{code.lower()}-{part}", template, **values)
 
 
-def _what(variant: str | None) -> str:
-    return f"what-{variant.replace('_', '-')}" if variant else "what"
+def _part(part: str, variant: str | None) -> str:
+    return f"{part}-{variant.replace('_', '-')}" if variant else part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

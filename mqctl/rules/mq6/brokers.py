@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules.engine.gone_brokers import GoneBroker, gone_brokers
@@ -33,6 +33,12 @@ from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
             "{queue_count:queue}, from which {group_count:group} {group_count:/consumes/consume}.",
             "seen-queues": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}. Out of reach with it: "
             "{queue_count:queue}.",
+            "answers": "No name server knows {broker} any more, and it answers at {last_address} as {broker}: it runs and its registrations do not count.",
+            "answers-counted": "No name server knows {broker} any more, and it answers at {last_address} as {broker}: it runs and its registrations do not "
+            "count. Out of reach with it: {queue_count:queue}, from which {group_count:group} {group_count:/consumes/consume}.",
+            "answers-queues": "No name server knows {broker} any more, and it answers at {last_address} as {broker}: it runs and its registrations do not "
+            "count. Out of reach with it: {queue_count:queue}.",
+            "replaced": "No name server knows {broker} any more; at {last_address}, where it was, {answered_name} answers now.",
         },
         effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
         "that are left.",
@@ -42,7 +48,11 @@ from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
         explain="Name servers drop a broker whose connection breaks, or that is silent for 120 s; nothing of it stays with them. "
         "Looks for brokers that members hold queues of, that order configurations name, that a local cluster was started with, that a "
         "profile names (`mqctl profile add --brokers`), that were there in an earlier look of this run, or when the cluster was looked at from here within "
-        "seven days; after one day without it, that last is a warning only.",
+        "seven days; after one day without it, that last is a warning only. A live look asks the last known address of a missed broker, a second at most.",
+        other_advice={
+            "answers": "Its process is alive: compare its namesrvAddr with these name servers, and look in its broker.log for `registerBroker "
+            "Exception`. It registers every 30 s, and is back as soon as a name server takes that.",
+        },
         next_command="mqctl broker list {source}",
     ),
 )
@@ -67,21 +77,34 @@ def broker_gone(case: ClusterCase) -> Iterator[Verdict]:
                 "last_address": seen.address if seen else None,
                 "queue_count": seen.queue_count if seen else None,
                 "group_count": seen.group_count if seen else None,
+                **_answered(gone),
             },
             variant=_variant(gone),
             severity=None if gone.belongs or gone.recent else Severity.WARNING,
-            confidence=Confidence.HIGH if gone.belongs else Confidence.MEDIUM,
+            confidence=Confidence.HIGH if gone.belongs or gone.answered_name == gone.name else Confidence.MEDIUM,
         )
 
 
+def _answered(gone: GoneBroker) -> dict[str, Value]:
+    """Returns what came of asking its last address, where that was asked."""
+    answer = gone.seen.answer if gone.seen else None
+    if answer is None:
+        return {}
+    if answer.problem is not None:
+        return {"answer_problem": answer.problem}
+    return {"answered_name": answer.name, "answered_id": answer.broker_id, "answered_namesrv": answer.namesrv}
+
+
 def _variant(gone: GoneBroker) -> str:
+    size = ""
+    if gone.seen is not None and gone.seen.queue_count:
+        size = "-counted" if gone.seen.group_count else "-queues"  # whose consumers are not known may have some
+    if gone.answered_name is not None:
+        return f"answers{size}" if gone.answered_name == gone.name else "replaced"
     if gone.held:
         return "held"
     if gone.ordered and gone.expected_by is None:
         return "ordered"
-    size = ""
-    if gone.seen is not None and gone.seen.queue_count:
-        size = "-counted" if gone.seen.group_count else "-queues"  # whose consumers are not known may have some
     return ("expected" if gone.expected_by else "seen") + size
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -16,11 +16,12 @@ from mqctl.model.pop_share import PopShare
 from mqctl.model.progress import Progress
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
-from mqctl.model.route import NameServerView
+from mqctl.model.route import NameServerView, SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_again_about_unlisted, gather_brokers, masters_of
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
+from mqctl.snapshot.live.missed import try_addresses
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import (
@@ -59,6 +60,7 @@ def gather_live(
     members_only: bool = False,
     progress: Progress | None = None,
     patience_ms: int | None = None,
+    missing: Callable[[tuple[BrokerAddress, ...]], Iterable[SeenBroker]] | None = None,
 ) -> ClusterSnapshot:
     """Gathers a snapshot of a live cluster.
 
@@ -69,6 +71,7 @@ def gather_live(
         sampled: topics whose tags are sampled in any case, not only where members of a group differ.
         members_only: leave out what says nothing of members: replication, access lists, delay levels, transactions.
         progress, patience_ms: told which of how many steps is done; of `Asking`.
+        missing: returns the brokers that ought to be registered beside those that are: they are tried where they were.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -79,6 +82,7 @@ def gather_live(
     say("name servers")
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
+    tried = try_addresses(asking, missing(addresses) if missing is not None else ())
     brokers = gather_brokers(asking, addresses, wanted)
     if not members_only:
         _ask_more_of_brokers(asking, brokers, now_ms)
@@ -111,6 +115,7 @@ def gather_live(
         brokers=_snapshots(brokers, queues, offsets, memberships, records),
         name_servers=views,
         running=running,
+        seen_brokers=tried(),
         tag_samples=samples,
         unavailable=(*gaps, *route_gaps, *more_gaps, *running_gaps, *sample_gaps),
     )

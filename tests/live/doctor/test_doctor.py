@@ -93,7 +93,7 @@ def test_a_broker_that_name_servers_forgot_is_missed(live: Run, cluster: Embedde
     assert (outcome.exit_code, finding["subject"], finding["severity"]) == (2, "broker-b", "error")
     assert (finding["evidence"]["queue_count"], finding["evidence"]["group_count"]) == (2, 1)
     assert finding["evidence"]["last_address"] == cluster.broker("broker-b").address
-    assert "No name server knows broker-b any more; it was registered at 20" in output
+    assert "No name server knows broker-b any more, and it answers at" in output
     assert "Out of reach with it: 2 queues, from which 1 group consumes." in " ".join(output.split())
     assert "mqctl playbook run broker-down -p broker=broker-b" in output
     assert live("doctor").exit_code == 0
