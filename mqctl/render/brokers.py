@@ -47,7 +47,8 @@ class BrokerRow:
         behind_bytes: of a slave: bytes that its log ends before its master's; below 0 when it ends after it.
         replica_state: of a slave, as `ha status` has it: `in-sync`, `empty`, `diverged`, `no-master` and so on.
         problem: why it could not be asked.
-        registered: whether name servers know it; False for one that ought to be there, with the reason as `problem`.
+        registered: whether name servers know it; False for one that ought to be there, with the reason as `problem`,
+            and for one that was asked by its address.
     """
 
     cluster: str
@@ -132,8 +133,15 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
         commit_log_bytes=runtime.commit_log_bytes,
         oldest_message_time_ms=runtime.oldest_message_time_ms,
         boot_time_ms=runtime.boot_time_ms,
-        problem=broker.gaps[0].reason if broker.gaps else None,
+        problem=broker.gaps[0].reason if broker.gaps else _unregistered(broker),
+        registered=broker.registered,
     )
+
+
+def _unregistered(broker: LiveBroker) -> str | None:
+    if broker.registered:
+        return None
+    return sentence("broker-no-name-server-lists", "not registered: no name server lists it")
 
 
 def missing_row(broker: SeenBroker) -> BrokerRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mqctl.errors import MqctlError, NotFoundError
+from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.names import retry_topic
 from mqctl.model.names_alike import is_pattern, meant
@@ -21,8 +21,12 @@ if TYPE_CHECKING:  # commands that read a store need the gaps only
     from mqctl.snapshot.live.brokers import LiveBroker
 
 
-def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
+def open_brokers(asking: Asking, names: Iterable[str] = (), *, anywhere: bool = False) -> list[LiveBroker]:
     """Returns the broker processes of the cluster, or those named by name or address.
+
+    Args:
+        anywhere: an address that no name server lists is asked who answers there, and a note says that it is not
+            registered; where nobody does, its broker comes with the gap.
 
     Raises:
         NotFoundError: a name is none of theirs.
@@ -30,8 +34,16 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.brokers import list_brokers
 
-    addresses = asking.cluster.brokers(asking.deadline)
     wanted = set(names)
+    elsewhere = {name for name in wanted if anywhere and is_address(name)}
+    try:
+        addresses = asking.cluster.brokers(asking.deadline)
+    except NotFoundError:
+        if not wanted or wanted - elsewhere:
+            raise
+        addresses = ()
+    elsewhere -= {name for item in addresses for name in (item.broker_name, item.address)}
+    wanted -= elsewhere
     unknown = wanted - {item.broker_name for item in addresses} - {item.address for item in addresses}
     if unknown:
         known = ", ".join(sorted({item.broker_name for item in addresses})) or "none"
@@ -41,8 +53,24 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
             reason=sentence("common-known", "known: {known}", known=known),
             remedy=remedy,
         )
-    chosen = tuple(item for item in addresses if not wanted or {item.broker_name, item.address} & wanted)
-    return list_brokers(asking, chosen, Scope())
+    everyone = not wanted and not elsewhere
+    chosen = tuple(item for item in addresses if everyone or {item.broker_name, item.address} & wanted)
+    brokers = list_brokers(asking, chosen, Scope())
+    if elsewhere:
+        from mqctl.cli.sources.unregistered import brokers_at
+
+        brokers += brokers_at(asking, sorted(elsewhere), addresses)
+    return brokers
+
+
+def is_address(name: str) -> bool:
+    """Tells whether a name is written as `host:port`."""
+    from mqctl.client.remoting.link import split_address
+
+    try:
+        return bool(split_address(name))
+    except UsageError:
+        return False
 
 
 def asking_of(cluster: Cluster, target: ClusterTarget) -> Asking:

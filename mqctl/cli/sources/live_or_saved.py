@@ -64,17 +64,24 @@ class LiveOrSaved:
         if self.asking is not None:
             question(self.asking, *args, **named)
 
-    def brokers(self, parts: Set[Part], names: Iterable[str] = ()) -> list[LiveBroker]:
+    def brokers(self, parts: Set[Part], names: Iterable[str] = (), *, anywhere: bool = False) -> list[LiveBroker]:
         """Returns the broker processes, or those named by name or address.
 
         Args:
             parts: what the command is about; other gaps of a snapshot do not concern it.
+            anywhere: addresses that no name server of a live cluster lists are asked as well.
 
         Raises:
             NotFoundError: a name is none of theirs.
+            UnreachableError, DeadlineError: nobody answers at an address that is not registered.
         """
         if self.saved is None:
-            return open_brokers(self._live(), names)
+            brokers = open_brokers(self._live(), names, anywhere=anywhere)
+            if any(not item.registered for item in brokers):
+                from mqctl.cli.sources.unregistered import require_answers
+
+                require_answers(brokers)
+            return brokers
         if self.saved.without_brokers:
             raise none_registered(self.saved.origin.location)
         saved = [_broker(item, parts) for item in self.saved.brokers]

@@ -43,7 +43,7 @@ def command(
 ) -> int:
     """Show the properties of brokers, by key."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = look.brokers({Part.CONFIG}, broker or ())
+        brokers = look.brokers({Part.CONFIG}, broker or (), anywhere=True)
         look.ask(ask_settings, brokers)
     keys = sorted({name for item in brokers for name in item.config})
     if key:

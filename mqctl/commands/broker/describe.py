@@ -20,7 +20,9 @@ EXAMPLES = ("mqctl broker describe broker-a", "mqctl broker describe 10.0.0.1:10
 
 
 def command(
-    broker: Annotated[str, typer.Argument(metavar="BROKER", help="Name (its master is asked) or address.")],
+    broker: Annotated[
+        str, typer.Argument(metavar="BROKER", help="Name (its master is asked) or address, registered or not.")
+    ],
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -30,7 +32,7 @@ def command(
 ) -> int:
     """Show the state of one broker: rates, waits, disk, commit log. JSON has every value the broker reported."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = look.brokers({Part.RUNTIME}, [broker])[:1]
+        brokers = look.brokers({Part.RUNTIME}, [broker], anywhere=True)[:1]
         look.ask(ask_runtime, brokers)
     (named,) = brokers
     return answer(description_document(named), broker_gaps(brokers), output)

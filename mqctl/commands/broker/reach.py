@@ -63,7 +63,7 @@ def command(
         servers = cluster.name_servers.addresses(asking.deadline)
         brokers: list[LiveBroker] = []
         try:
-            brokers = open_brokers(asking, broker or ())
+            brokers = open_brokers(asking, broker or (), anywhere=True)
             ask_settings(asking, brokers)
         except (UnreachableError, DeadlineError, NotFoundError) as error:
             if broker and isinstance(error, NotFoundError):

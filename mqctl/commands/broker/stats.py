@@ -38,7 +38,7 @@ def command(
 ) -> int:
     """Show every counter and state that brokers report, under RocketMQ's own names."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = look.brokers({Part.RUNTIME}, broker or ())
+        brokers = look.brokers({Part.RUNTIME}, broker or (), anywhere=True)
         look.ask(ask_runtime, brokers)
     rows = [
         Setting(broker=item.name, address=item.address.address, key=name, value=value)

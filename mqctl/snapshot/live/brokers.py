@@ -60,6 +60,7 @@ class LiveBroker:
         log_again: of a slave that seemed to be behind: its log at a second look.
         second_file_time_ms: of an old log: store time of the first message of its second file.
         request_modes: who pops and who pulls (402), or why that is not known; None before it was asked.
+        registered: whether a name server lists it; False for one that was found at an address.
     """
 
     address: BrokerAddress
@@ -83,6 +84,7 @@ class LiveBroker:
     access: AccessState | None = None
     access_files: tuple[AccessFile, ...] = ()
     request_modes: MessageRequestModes | MqctlError | None = None
+    registered: bool = True
 
     @property
     def name(self) -> str:

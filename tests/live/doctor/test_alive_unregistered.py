@@ -66,6 +66,47 @@ def test_it_runs_and_its_registrations_do_not_count(asked: Run, running: Embedde
     assert lost in finding["evidence"]["answer_problem"]
 
 
+def test_it_is_asked_by_its_address(asked: Run, lost: str) -> None:
+    outcome = asked("broker", "describe", lost, "-o", "json")
+    row = outcome.json["broker"]
+    assert (outcome.exit_code, row["name"], row["broker_id"], row["registered"]) == (0, "broker-b", 0, False)
+    assert (row["problem"], bool(outcome.json["raw"])) == ("not registered: no name server lists it", True)
+    reached = asked("broker", "reach", lost, "-o", "json")
+    ports = [(port["role"], port["broker"], port["state"]) for port in reached.json["ports"]]
+    assert (reached.exit_code, ("broker", "broker-b", "answers") in ports) == (0, True), reached
+    said = f"{lost} is not registered: no name server lists broker-b (id 0), which answers there"
+    for words in (("stats", "--key", "put*"), ("config", "--key", "namesrvAddr")):
+        answered = asked("broker", *words[:1], lost, "broker-a", *words[1:], "-o", "json")
+        assert {item["broker"] for item in answered.json["settings"]} == {"broker-a", "broker-b"}, answered
+        assert (answered.exit_code, said in answered.stderr) == (0, True), answered.stderr
+    assert said in outcome.stderr and said in reached.stderr
+    assert f"{lost} 未注册" in asked("broker", "describe", lost, env={"MQCTL_LANG": "zh"}).stderr
+
+
+@each("verb", ["describe", "config", "stats", "reach"])
+def test_an_address_at_which_nobody_answers_is_said_with_what_was_tried(asked: Run, verb: str) -> None:
+    address = closed_address()
+    outcome = asked("broker", verb, address)
+    assert outcome.exit_code == 69, outcome
+    shown = outcome.stderr + outcome.stdout
+    assert (shown.count(address) > 1, "onnection refused" in shown, address in outcome.stderr) == (True,) * 3, shown
+
+
+@each("verb", ["describe", "config", "stats", "reach"])
+@each("name", ["broker-z", "10.0.0.1", "10.0.0.1:", ":10911", "10.0.0.1:port", "a:70000"])
+def test_a_name_that_is_no_address_is_unknown(asked: Run, verb: str, name: str) -> None:
+    outcome = asked("broker", verb, name)
+    assert (outcome.exit_code, "known: broker-a, broker-b" in outcome.stderr) == (66, True), outcome.stderr
+
+
+def test_a_registered_broker_by_another_address_of_it_is_listed(asked: Run, running: EmbeddedCluster) -> None:
+    address = running.broker("broker-a").address
+    other = f"localhost:{address.rpartition(':')[2]}"
+    outcome = asked("broker", "describe", other, "-o", "json")
+    assert (outcome.json["broker"]["registered"], outcome.json["broker"]["problem"]) == (True, None)
+    assert f"broker-a (id 0), which answers there, is listed as {address}" in outcome.stderr
+
+
 def _properties(name: str, broker_id: int) -> Answer:
     return answering(body=f"brokerName={name}\nbrokerId={broker_id}\nnamesrvAddr=192.0.2.1:9876\n".encode())
 
