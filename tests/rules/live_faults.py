@@ -12,6 +12,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
 from mqctl.model.route import RouteQueues, SeenBroker, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from tests.rules.failing import failing_twice
 from tests.rules.live_snapshots import (
     BROKERS,
     DAY,
@@ -490,6 +491,8 @@ SCENES: list[Scene] = [
     ("MQ616", "gone", _fixed_lists(extra=1), {"missing_count": 0, "gone_count": 1, "queue_count": 4}),
     ("MQ716", None, telling(timerReadBehind="15", timerOffsetBehind="40"), {"behind_ms": 15_000, "waiting_count": 40}),
     ("MQ412", None, with_second(_failing), {"failed_share": 0.1}),
+    ("MQ412", "lost", failing_twice(retries=0), {"failed_count": 333, "window_ms": 30_000, "stored_count": 0}),
+    ("MQ412", "returned", failing_twice(retries=300), {"stored_count": 300, "window_ms": 30_000}),
     (
         "MQ412",
         "orderly",

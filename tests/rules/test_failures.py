@@ -7,45 +7,14 @@ from dataclasses import replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.finding import Finding, Severity
-from mqctl.model.member import TopicRates
-from mqctl.model.queue_state import ConsumerOffsetState, QueueState
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules import diagnose
-from tests.rules.live_snapshots import LIVE, NOW
+from tests.rules.failing import failing_look
+from tests.rules.live_snapshots import NOW
 
 _WINDOWS_MS = st.integers(20_000, 600_000)
 _TPS = st.floats(0.5, 500.0)
-
-
-def _look(
-    at_ms: int, failed_tps: float, *, offset: int, retries: int = 0, dead: int = 0, delayed: int = 0, known: bool = True
-) -> ClusterSnapshot:
-    """The group of two, whose first member fails so often; how far the group and the queues of its failures are."""
-
-    def broker(usual: BrokerSnapshot) -> BrokerSnapshot:
-        queues = [QueueState(topic="Pay", queue_id=number, min_offset=0, max_offset=10**9) for number in (0, 1)]
-        if usual.name == LIVE.brokers[0].name:
-            queues.append(QueueState(topic="%RETRY%G", queue_id=0, min_offset=0, max_offset=retries))
-            queues.append(QueueState(topic="%DLQ%G", queue_id=0, min_offset=0, max_offset=dead))
-        offsets = [ConsumerOffsetState(group="G", topic="Pay", queue_id=number, offset=offset) for number in (0, 1)]
-        delay = _delay(delayed) if known else None
-        return replace(usual, queues=tuple(queues), consumer_offsets=tuple(offsets), delay=delay)
-
-    rates = (TopicRates(topic="Pay", consume_ok_tps=1.0, consume_failed_tps=failed_tps),)
-    first, second = LIVE.running
-    return replace(
-        LIVE,
-        origin=replace(LIVE.origin, observed_at_ms=at_ms),
-        brokers=tuple(map(broker, LIVE.brokers)),
-        running=(replace(first, rates=rates), second),
-    )
-
-
-def _delay(end: int) -> DelayState:
-    level = DelayLevelState(level=3, delay_ms=10_000, queue=DelayQueueState(min_offset=0, max_offset=end))
-    return DelayState(levels=(level,), table_source=LevelTableSource.BROKER_CONFIG)
 
 
 def _finding(earlier: ClusterSnapshot | None, later: ClusterSnapshot) -> Finding:
@@ -70,8 +39,8 @@ def test_failures_that_leave_no_trace_while_offsets_move_are_lost(
     # Each of four queues moves so far, and a member finishes one message a second beside those that fail.
     failed = round(4 * moved * (failed_tps / (1.0 + failed_tps)))
     assume(failed >= 5)
-    earlier = _look(NOW - window_ms, failed_tps / rises, offset=offset, retries=7, dead=3, delayed=9)
-    later = _look(NOW, failed_tps, offset=offset + moved, retries=7, dead=3, delayed=9)
+    earlier = failing_look(NOW - window_ms, failed_tps / rises, offset=offset, retries=7, dead=3, delayed=9)
+    later = failing_look(NOW, failed_tps, offset=offset + moved, retries=7, dead=3, delayed=9)
     finding = _finding(earlier, later)
     assert (finding.variant, finding.severity) == ("lost", Severity.ERROR)
     assert (_number(finding, "failed_count"), _number(finding, "window_ms")) == (failed, window_ms)
@@ -88,8 +57,8 @@ def test_failures_that_come_back_are_counted_and_no_error(
     window_ms: int, failed_tps: float, moved: int, retries: int, dead: int
 ) -> None:
     assume(retries + dead)
-    earlier = _look(NOW - window_ms, failed_tps, offset=0, retries=7, dead=3)
-    later = _look(NOW, failed_tps, offset=moved, retries=7 + retries, dead=3 + dead)
+    earlier = failing_look(NOW - window_ms, failed_tps, offset=0, retries=7, dead=3)
+    later = failing_look(NOW, failed_tps, offset=moved, retries=7 + retries, dead=3 + dead)
     finding = _finding(earlier, later)
     assert (finding.variant, finding.severity) == ("returned", Severity.WARNING)
     assert _number(finding, "stored_count") == retries + dead
@@ -101,10 +70,13 @@ def test_failures_that_may_be_on_their_way_are_not_called_lost(
 ) -> None:
     """A retry waits in a delay level first; whose messages came to it nobody tells."""
     for earlier, later in (
-        (_look(NOW - window_ms, failed_tps, offset=0), _look(NOW, failed_tps, offset=moved, delayed=delayed)),
         (
-            _look(NOW - window_ms, failed_tps, offset=0, known=False),
-            _look(NOW, failed_tps, offset=moved, known=False),
+            failing_look(NOW - window_ms, failed_tps, offset=0),
+            failing_look(NOW, failed_tps, offset=moved, delayed=delayed),
+        ),
+        (
+            failing_look(NOW - window_ms, failed_tps, offset=0, known=False),
+            failing_look(NOW, failed_tps, offset=moved, known=False),
         ),
     ):
         finding = _finding(earlier, later)
@@ -117,19 +89,19 @@ def test_failures_that_ended_before_the_first_look_are_not_called_lost(
 ) -> None:
     """Members report the mean of a minute: it goes on falling when nothing fails any more."""
     assume(failed_tps * share / (failed_tps * share + 1) > 0.01)
-    earlier = _look(NOW - window_ms, failed_tps, offset=0)
-    assert _finding(earlier, _look(NOW, failed_tps * share, offset=10**6)).variant is None
+    earlier = failing_look(NOW - window_ms, failed_tps, offset=0)
+    assert _finding(earlier, failing_look(NOW, failed_tps * share, offset=10**6)).variant is None
 
 
 @given(window_ms=st.integers(1, 19_999), failed_tps=_TPS)
 def test_a_short_window_or_one_look_promises_nothing(window_ms: int, failed_tps: float) -> None:
-    later = _look(NOW, failed_tps, offset=10**6)
-    assert _finding(_look(NOW - window_ms, failed_tps, offset=0), later).variant is None
+    later = failing_look(NOW, failed_tps, offset=10**6)
+    assert _finding(failing_look(NOW - window_ms, failed_tps, offset=0), later).variant is None
     assert _finding(None, later).variant is None
 
 
 @given(window_ms=_WINDOWS_MS, failed_tps=_TPS)
 def test_what_a_standing_offset_holds_is_not_lost(window_ms: int, failed_tps: float) -> None:
     """Java consumes again in place what it could not send back, and its offset stands."""
-    earlier, later = (_look(at, failed_tps, offset=5) for at in (NOW - window_ms, NOW))
+    earlier, later = (failing_look(at, failed_tps, offset=5) for at in (NOW - window_ms, NOW))
     assert _finding(earlier, later).variant is None
