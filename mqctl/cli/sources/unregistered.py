@@ -8,6 +8,7 @@ from mqctl.cli.emit import note
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.errors import MqctlError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
 from mqctl.model.remark import on_one_line
@@ -95,6 +96,6 @@ def require_answers(brokers: Iterable[LiveBroker]) -> None:
                     "there is no broker at {address}",
                     address=broker.address.address,
                 ),
-                "mqctl broker list",
+                command_line("mqctl broker list"),
                 so_far="",
             )
