@@ -74,6 +74,8 @@ def test_a3_a_question_about_members_of_whom_nobody_is_online_is_not_answered(as
                 "reason": "no member of the group is online",
                 "rules_left_out": whole.json["covered"][0]["rules_left_out"],
                 "consume_mode": None,
+                "reason_key": "not-judged-nobody-online",
+                "reason_values": {},
             }
         ],
     )
