@@ -45,7 +45,15 @@ def load_playbook(slug: str) -> Playbook:
         NotFoundError: there is none.
         ConfigurationError: it cannot be used.
     """
-    return read_playbook(Path(slug).name, _folder(slug) / "playbook.yaml")
+    file = _folder(slug) / "playbook.yaml"
+    return read_playbook(Path(slug).name, file) if "/" in slug else read_playbook(slug, file, _answers(slug))
+
+
+def _answers(slug: str) -> tuple[str, ...]:
+    """Returns the codes of the rules that lead to a playbook: each names the one that helps."""
+    from mqctl.rules import RULES
+
+    return tuple(sorted(code for code, rule in RULES.items() if rule.playbook == slug))
 
 
 def readme(slug: str, lang: Lang | None) -> str:

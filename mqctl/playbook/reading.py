@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -58,10 +59,10 @@ class _Step(msgspec.Struct, forbid_unknown_fields=True):
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     title: _Texts
     symptom: _Texts
-    answers: list[str]
     parameters: list[_Parameter]
     steps: list[_Step]
     rollback: dict[Lang, list[str]]
+    answers: list[str] = []
     kind: PlaybookKind = PlaybookKind.INCIDENT
 
 
@@ -73,8 +74,11 @@ _KINDS: tuple[tuple[re.Pattern[str], type[msgspec.Struct]], ...] = (
 )
 
 
-def read_playbook(slug: str, file: Traversable) -> Playbook:
+def read_playbook(slug: str, file: Traversable, answers: tuple[str, ...] | None = None) -> Playbook:
     """Reads and checks the playbook `slug`.
+
+    Args:
+        answers: codes of the findings that it is for, where the file does not have to name them.
 
     Raises:
         PermissionDeniedError, StorageError: the operating system refuses to read the file.
@@ -85,6 +89,8 @@ def read_playbook(slug: str, file: Traversable) -> Playbook:
     try:
         parsed, lines = read_yaml(_text(file))
         playbook = _playbook(slug, msgspec.convert(parsed, _File))
+        if answers is not None:
+            playbook = replace(playbook, answers=answers)
         check(playbook)
     except OSError as error:
         raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error

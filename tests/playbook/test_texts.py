@@ -85,8 +85,7 @@ def values(playbook: Playbook) -> dict[str, str]:
 def test_a_playbook_is_whole(slug: str) -> None:
     directory = REPOSITORY / "playbooks" / slug
     assert sorted(item.name for item in directory.iterdir()) == sorted(FILES)
-    playbook = load_playbook(slug)
-    assert playbook.answers == tuple(sorted(code for code, rule in RULES.items() if rule.playbook == slug))
+    load_playbook(slug)
 
 
 @each("slug", SLUGS)
@@ -153,7 +152,7 @@ def test_the_readmes_tell_the_same(slug: str) -> None:
         *("## 现象", "## 原理", "## 决策", "## 回退")
     ]
     assert codes(english) == codes(chinese)
-    assert set(load_playbook(slug).answers) <= codes(english)
+    assert codes(english) <= RULES.keys()
     assert not re.search("[\u4e00-\u9fff][,;:!?]|[,;!?][\u4e00-\u9fff]", re.sub(r"`[^`]*`", "`", chinese)), slug
 
 
