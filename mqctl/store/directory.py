@@ -32,6 +32,7 @@ from mqctl.store.plain_files import read_file, reading_error
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
+    from mqctl.model.storage_state import LockHolder
     from mqctl.store.rocksdb import Converted
 
 _T = TypeVar("_T")
@@ -119,9 +120,14 @@ class StoreDirectory:
         return log if not self.is_written or not log.files else replace(log, until=self._end_of(log))
 
     @cached_property
+    def holder(self) -> LockHolder | None:
+        """The broker on this machine that has the store open, as it was when this was first asked."""
+        return lock_holder(self.path)
+
+    @property
     def is_written(self) -> bool:
         """Whether a broker on this machine has the store open. It is looked at up to where its log ended at first."""
-        return lock_holder(self.path) is not None
+        return self.holder is not None
 
     def _end_of(self, log: CommitLog) -> int:
         return log.find_end(self._last_entry_of(replace(self, _uncut=True))).offset

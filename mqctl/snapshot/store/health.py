@@ -12,7 +12,6 @@ from mqctl.model.storage_state import CheckpointState, CommitLogState, LockHolde
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.epochs import cut_of
 from mqctl.store.host import MAPPED, file_system_of, map_limit, with_open_files
-from mqctl.store.lock_holder import lock_holder
 from mqctl.store.set_aside import set_aside_parts
 from mqctl.text import sentence
 
@@ -48,7 +47,7 @@ def storage_state(
 
 def _holder(reading: Reading) -> LockHolder | None:
     """Returns who holds the store, and what it has open."""
-    holder = lock_holder(reading.store.path)
+    holder = reading.store.holder
     if holder is None:
         return None
     holder = with_open_files(holder, reading.store.path)
