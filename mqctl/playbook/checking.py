@@ -40,8 +40,6 @@ def check(playbook: Playbook) -> None:
     _texts("$.symptom", playbook.symptom)
     if playbook.kind is PlaybookKind.REHEARSAL and playbook.answers:
         raise Misplaced("$.answers", sentence("playbook-rehearsal-answers", "a rehearsal answers no finding"))
-    if playbook.kind is PlaybookKind.INCIDENT and not playbook.answers:
-        raise Misplaced("$.answers", sentence("playbook-answers-none", "it answers no finding"))
     if not playbook.steps:
         raise Misplaced("$.steps", sentence("playbook-no-steps", "it has no steps"))
     seen: set[str] = set()

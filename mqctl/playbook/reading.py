@@ -62,7 +62,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     parameters: list[_Parameter]
     steps: list[_Step]
     rollback: dict[Lang, list[str]]
-    answers: list[str] = []
+    answers: list[str] | None = None
     kind: PlaybookKind = PlaybookKind.INCIDENT
 
 
@@ -88,7 +88,10 @@ def read_playbook(slug: str, file: Traversable, answers: tuple[str, ...] | None 
     lines: dict[str, int] = {}
     try:
         parsed, lines = read_yaml(_text(file))
-        playbook = _playbook(slug, msgspec.convert(parsed, _File))
+        content = msgspec.convert(parsed, _File)
+        if content.answers == [] and content.kind is PlaybookKind.INCIDENT:
+            raise Misplaced("$.answers", sentence("playbook-answers-none", "it answers no finding"))
+        playbook = _playbook(slug, content)
         if answers is not None:
             playbook = replace(playbook, answers=answers)
         check(playbook)
@@ -145,7 +148,7 @@ def _playbook(slug: str, parsed: _File) -> Playbook:
         slug=slug,
         title=parsed.title,
         symptom=parsed.symptom,
-        answers=tuple(parsed.answers),
+        answers=tuple(parsed.answers or ()),
         parameters=tuple(
             Parameter(name=item.name, type=item.type, about=item.about, default=item.default, required=item.required)
             for item in parsed.parameters
