@@ -25,8 +25,8 @@ def open_brokers(asking: Asking, names: Iterable[str] = (), *, anywhere: bool = 
     """Returns the broker processes of the cluster, or those named by name or address.
 
     Args:
-        anywhere: an address that no name server lists is asked who answers there, and a note says that it is not
-            registered; where nobody does, its broker comes with the gap.
+        anywhere: an address that no name server lists is asked as well, and a note says that it is not registered; if
+            nobody answers there, the broker is returned with that gap.
 
     Raises:
         NotFoundError: a name is none of theirs.
@@ -110,7 +110,7 @@ def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Gap]:
 
 
 def unproven_gaps(brokers: Iterable[BrokerSnapshot], part: Part) -> list[Gap]:
-    """Returns a part that brokers told, of a release or with an engine that is not known: it may mean something else.
+    """Returns a gap for each broker whose release or engine mqctl does not know: its answer may mean something else.
 
     Args:
         part: what an answer rests on that changes with releases.
