@@ -27,7 +27,7 @@ _VARYING = (
     (re.compile(r"\b[0-9A-F]{24,}\b"), "ID"),
     (re.compile(r"\b1[78]\d{11}\b"), "EPOCH"),
     (re.compile(r"\bpid \d+"), "pid PID"),
-    (re.compile(r"\b\d+(\.\d+)? ?(ms|s|min|h|d)\b"), "SPAN"),
+    (re.compile(r"\b\d+(\.\d+)? ?(ms|s|min|h|d)\b( \d+ (s|min|h)\b)?"), "SPAN"),
     (re.compile(r"\(\d+(\.\d+)? (B|KiB|MiB)\)"), "(SIZE)"),
     (re.compile(r"\bfrom \d+ rules\b|\d+ 条规则"), "from COUNT rules"),  # a new rule renews no page
     (re.compile(r"\s+"), " "),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 Run = Callable[..., Outcome]
 MASTER, SLAVE = 0, 1
-TIMEOUT, TIMEOUT_S, START_S = "2s", 2, 15
+TIMEOUT, TIMEOUT_S, START_S = "4s", 4, 15
 AHEAD_BYTES = 300
 
 
