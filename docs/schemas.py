@@ -7,10 +7,47 @@ from typing import Any
 import msgspec
 
 from mqctl.cli.version import VersionReport
+from mqctl.commands.acl.view import AccessExplanation, AccessReport
+from mqctl.commands.allocation.simulate_view import Simulation
+from mqctl.commands.allocation.view import AllocationReport
+from mqctl.commands.broker.reach_view import PortList
+from mqctl.commands.cluster.describe_view import ClusterDescription
+from mqctl.commands.cluster.view import ClusterList, KeyValueList, NameServerSettingList
+from mqctl.commands.delay.check_view import DelayCheckReport
+from mqctl.commands.delay.plan_view import ChainReport, RelayReport
+from mqctl.commands.delay.view import DelayLevels
+from mqctl.commands.dlq.resend_view import ResendPlanReport, ResendReport
 from mqctl.commands.explain.kafka import KafkaTerms
+from mqctl.commands.filter.view import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.commands.group.advice_rows import AdviceReport
 from mqctl.commands.group.rows import GroupListReport, GroupMembers, GroupSettings, InstanceReport
+from mqctl.commands.ha.compare_rows import StoreComparison
+from mqctl.commands.ha.status_view import ReplicationStatus
+from mqctl.commands.local.view import LocalStatus
+from mqctl.commands.message.consume_view import ConsumeReport
+from mqctl.commands.message.send_view import SentMessage
+from mqctl.commands.message.trace_view import TraceReport
+from mqctl.commands.meta.commands_view import CommandList, MqadminList
+from mqctl.commands.meta.version_view import Supported
+from mqctl.commands.playbook.view import DryRun, PlaybookList, PlaybookShown
+from mqctl.commands.producer.view import ProducerList
+from mqctl.commands.replay.follow_view import FollowPlan, FollowReport
+from mqctl.commands.replay.view import ReplayList, ReplayPlanReport, ReplayReport
+from mqctl.commands.report.backlog_view import BacklogReport
+from mqctl.commands.report.runs_view import RunDiff, RunReported
+from mqctl.commands.rules.explain_view import RuleExplained
 from mqctl.commands.rules.list import RuleList
+from mqctl.commands.stacks.dump_view import StackDumpReport
+from mqctl.commands.stacks.find_view import ProcessList
+from mqctl.commands.stacks.watch_view import StackRound
+from mqctl.commands.store.verify_view import Verification
+from mqctl.commands.subscription.view import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
+from mqctl.commands.top.view import TopFrame
+from mqctl.commands.topic.entries_view import EntryList
+from mqctl.commands.topic.traffic_view import Traffic
+from mqctl.commands.topic.view import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats
+from mqctl.commands.transaction.check_view import TransactionCheckReport
+from mqctl.commands.transaction.view import TransactionDetail, TransactionList
 from mqctl.lag.current import LagReport
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.bench_comparison import BenchComparison
@@ -22,36 +59,15 @@ from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.timeline import TimelineReported
 from mqctl.plan.settings_file import SettingsFile
-from mqctl.render.access import AccessExplanation, AccessReport
-from mqctl.render.allocation import AllocationReport
-from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.checks import CheckReport
-from mqctl.render.cluster_description import ClusterDescription
-from mqctl.render.clusters import ClusterList, KeyValueList, NameServerSettingList
-from mqctl.render.commands import CommandList, MqadminList
-from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
-from mqctl.render.delay import DelayLevels
-from mqctl.render.delay_check import DelayCheckReport
-from mqctl.render.delay_plans import ChainReport, RelayReport
-from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
-from mqctl.render.follow import FollowPlan, FollowReport
-from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.locks import LockReport, OrderCheckReport
-from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
-from mqctl.render.playbooks import DryRun, PlaybookList, PlaybookShown
 from mqctl.render.probe import Probe
-from mqctl.render.processes import ProcessList
-from mqctl.render.producers import ProducerList
 from mqctl.render.profiles import ProfileList
-from mqctl.render.queue_entries import EntryList
-from mqctl.render.reach import PortList
-from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
-from mqctl.render.replication import ReplicationStatus
 from mqctl.render.reports.tables import (
     CapacityReported,
     DelayReported,
@@ -62,25 +78,9 @@ from mqctl.render.reports.tables import (
     TagsReported,
     TransactionsReported,
 )
-from mqctl.render.resend import ResendPlanReport, ResendReport
-from mqctl.render.rules import RuleExplained
-from mqctl.render.runs import RunDiff, RunReported
 from mqctl.render.scenarios import RunningScenario, ScenarioList
-from mqctl.render.sent import SentMessage
 from mqctl.render.settings import History, SettingChangeReport, SettingPlanReport
-from mqctl.render.simulation import Simulation
-from mqctl.render.stack_watch import StackRound
-from mqctl.render.stacks import StackDumpReport
 from mqctl.render.step_plans import StepReport
-from mqctl.render.store_comparison import StoreComparison
-from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
-from mqctl.render.supported import Supported
-from mqctl.render.top import TopFrame
-from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats
-from mqctl.render.traffic import Traffic
-from mqctl.render.transaction_check import TransactionCheckReport
-from mqctl.render.transactions import TransactionDetail, TransactionList
-from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {
     "acl.explain/1": AccessExplanation,

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from mqctl.cli.connection.profiles import Profile, Profiles
+from mqctl.commands.check import checks_file
 from mqctl.errors import ExitCode
 from mqctl.model import snapshot
 from mqctl.model.gap import Part
-from mqctl.operations.checks import checks_file
 
 VARIABLES = {
     "MQCTL_NAMESRV, NAMESRV_ADDR": "name servers, where neither --namesrv nor --profile says",

@@ -29,9 +29,19 @@ class Entry:
 
     @property
     def module(self) -> str:
-        """Name of the module below `mqctl.commands` that holds the command."""
-        return ".".join(part.replace("-", "_") for part in self.path)
+        """Name of the module below `mqctl.commands` that holds the command; a verb without a noun has a folder too."""
+        parts = [part.replace("-", "_") for part in self.path]
+        return ".".join(parts if len(parts) > 1 else [_FOLDERS.get(parts[0], parts[0]), *parts])
 
+
+_FOLDERS = {
+    "commands": "meta",
+    "completion": "meta",
+    "history": "changes",
+    "undo": "changes",
+    "version": "meta",
+}
+"""Where verbs without a noun are that share a folder."""
 
 GROUPS: dict[str, str] = {
     "acl": "Users of 5.x brokers, accounts of 4.9, and what they may do.",

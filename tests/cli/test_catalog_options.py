@@ -50,7 +50,7 @@ def test_first_tabs_write_the_table_later_ones_read_it_and_an_edit_renews_it(che
     written = table.stat()
     assert tab(checkout, "group", "lag", "--gr") == first[0]
     assert (table.stat().st_ino, table.stat().st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
-    source = checkout / "mqctl" / "commands" / "history.py"
+    source = checkout / "mqctl" / "commands" / "changes" / "history.py"
     source.write_text(source.read_text().replace("def command(", "def command(brand_new: str = '', ", 1))
     assert tab(checkout, "history", "--brand") == "--brand-new\t.\n"
 
@@ -66,7 +66,7 @@ def test_a_wheels_table_is_read_as_it_is(checkout: Path, table: Path) -> None:
 
 
 def test_a_command_that_cannot_be_imported_leaves_no_table(checkout: Path, table: Path) -> None:
-    source = checkout / "mqctl" / "commands" / "history.py"
+    source = checkout / "mqctl" / "commands" / "changes" / "history.py"
     text = source.read_text()
     source.write_text("raise ImportError('broken here')\n")
     try:

@@ -10,10 +10,10 @@ import pytest
 
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.times import parse_instant
+from mqctl.commands.allocation.what_if import new_broker, new_room
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import compile_sql
 from mqctl.model.lag_condition import parse_condition
-from mqctl.operations.allocation.what_if import new_broker, new_room
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
 from mqctl.stacks.names import understand

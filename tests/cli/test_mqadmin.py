@@ -18,6 +18,7 @@ Run = Callable[..., Outcome]
 VALUES = {"N": "1", "TIME": "-1h"}
 
 
+@pytest.mark.quick
 def test_every_sub_command_of_both_releases_is_there_once() -> None:
     assert len({entry.name.lower() for entry in TABLE}) == len(TABLE)
     assert sum(entry.in_4_9 for entry in TABLE) == 56
@@ -66,6 +67,7 @@ def test_a_name_that_mqadmin_does_not_have_ends_with_66_and_near_ones(mqctl: Run
     assert re.search("did you mean topicStatus", outcome.stderr)
 
 
+@pytest.mark.quick
 def test_without_a_name_every_command_is_listed_with_its_impact(mqctl: Run) -> None:
     listed = mqctl("commands", "-o", "json").json["commands"]
     assert {row["command"]: row["impact"] for row in listed} == {

@@ -27,11 +27,11 @@ ODD = (
 @pytest.mark.parametrize("text", ODD, ids=lambda text: text[:12].strip())
 def test_odd_yaml_is_no_bug_of_mqctl(tmp_path: Path, text: str) -> None:
     from mqctl.cli.connection.profiles import load_profiles
+    from mqctl.commands.check.checks_file import load_expectations
+    from mqctl.commands.doctor.known_states import load_known
+    from mqctl.commands.stacks.files import classifier_of
     from mqctl.errors import MqctlError
     from mqctl.local.scenario_files import read_scenario
-    from mqctl.operations.checks.checks_file import load_expectations
-    from mqctl.operations.checks.known_states import load_known
-    from mqctl.operations.stacks.files import classifier_of
     from mqctl.playbook.reading import read_playbook
 
     file = tmp_path / "profiles.yaml"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mqctl.operations.replication.stores import compare_stores
-from mqctl.render.store_comparison import StoreComparison
+from mqctl.commands.ha.compare_rows import StoreComparison
+from mqctl.commands.ha.compare_stores import compare_stores
 from mqctl.store.directory import StoreDirectory
 from tests.conftest import Outcome
 from tests.live.test_chinese import ENGLISH

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mqctl.render.stacks import StackDumpReport
+from mqctl.commands.stacks.dump_view import StackDumpReport
 from mqctl.snapshot.archive import save_snapshot
 from mqctl.stacks.parse import read_dumps
 from tests.conftest import REPOSITORY, Outcome

@@ -11,8 +11,8 @@ import yaml
 
 from mqctl import __version__
 from mqctl.cli.catalog import BY_PATH
+from mqctl.commands.check.checks_file import load_expectations
 from mqctl.main import load_command
-from mqctl.operations.checks.checks_file import load_expectations
 from tests.conftest import REPOSITORY
 from tests.each import each
 

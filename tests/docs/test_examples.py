@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from mqctl.commands.check.checks_file import load_expectations
+from mqctl.commands.export.metrics import families
 from mqctl.errors import ConfigurationError
 from mqctl.main import load_command
 from mqctl.model.expectation import Limit
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.operations.checks.checks_file import load_expectations
-from mqctl.render.metrics import families
 from tests.conftest import REPOSITORY
 from tests.each import each
 

@@ -16,11 +16,11 @@ from random import Random
 from tempfile import mkdtemp
 from time import monotonic
 
+from mqctl.commands.drill.running import DrillRequest, run_drill
+from mqctl.commands.drill.view import evidence_lines
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import DrillPlan, read_plan
 from mqctl.model.drill_verdict import DrillState
-from mqctl.operations.drill.run import DrillRequest, run_drill
-from mqctl.render.drill import evidence_lines
 
 _STEPS = (
     "{do: kill, consumer: group-1}",

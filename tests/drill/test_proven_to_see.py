@@ -11,13 +11,13 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
+from mqctl.commands.drill.running import DrillRequest, conduct
 from mqctl.drill.checker import Checker
 from mqctl.drill.client_lines import body_of
 from mqctl.drill.ground import DrillGround, DrillNames
 from mqctl.drill.plan import read_plan
 from mqctl.local.actor import client_settings
 from mqctl.model.drill_verdict import Breach, DrillState, DrillVerdict, Promise
-from mqctl.operations.drill.run import DrillRequest, conduct
 from tests.drill.broken_broker import BODY_BYTES, HELD, KEYS, LOST, MISPLACED, REFUSED, SWAPPED, TWICE, Liar
 
 pytestmark = pytest.mark.slow

@@ -21,9 +21,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.commands.export.metric_families import Family
+from mqctl.commands.export.metrics_detail import QUEUE_LABELS, within_bounds
 from mqctl.model.config import SubscriptionGroupConfig
-from mqctl.render.metric_families import Family
-from mqctl.render.metrics_detail import QUEUE_LABELS, within_bounds
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat

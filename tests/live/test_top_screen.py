@@ -13,7 +13,7 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.cli.catalog import BY_PATH
-from mqctl.operations.top.pages import PAGES, About
+from mqctl.commands.top.pages import PAGES, About
 from mqctl.recording.writer import LookTime
 from tests.live.conftest import Consume, Run
 from tests.live.pane import Pane, pane

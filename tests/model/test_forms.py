@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqctl import __version__
+from mqctl.commands.check.checks_file import load_expectations
 from mqctl.model.forms import FORMS
-from mqctl.operations.checks.checks_file import load_expectations
 from tests.conftest import REPOSITORY, Outcome
 from tests.each import each
 

@@ -10,13 +10,13 @@ from string import Formatter
 
 import pytest
 
+from mqctl.commands.timeline.view import event_sentence
 from mqctl.lag.words import BOUNDS, REMEDIES
 from mqctl.local.scenario_files import load_scenario, scenario_names
 from mqctl.model.finding import Confidence, Evidence, Finding, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.lang import Lang
 from mqctl.model.timeline import EventKind, TimelineEvent
 from mqctl.render.finding_texts import explain, title
-from mqctl.render.timeline import event_sentence
 from mqctl.render.translation import spoken
 from mqctl.rules import RULES
 from mqctl.rules.engine import why_words

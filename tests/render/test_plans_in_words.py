@@ -10,6 +10,9 @@ from itertools import product
 from typing import Any
 
 from mqctl.cli.gaps import gap_lines
+from mqctl.commands.dlq import resend_view
+from mqctl.commands.replay import follow_view
+from mqctl.commands.replay import view as replay_view
 from mqctl.execute.records import OffsetRecord, QueuePart, SettingPart, SettingRecord, StepPart, StepRecord
 from mqctl.model.counts import counted
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
@@ -20,7 +23,7 @@ from mqctl.model.resend import ResendPlan
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.plan.delay_repair import RepairReason
-from mqctl.render import follow, offsets, replays, resend, settings, step_plans
+from mqctl.render import offsets, settings, step_plans
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.spoken_document import spoken_document
 from mqctl.render.text import write_plain
@@ -163,11 +166,11 @@ def resend_plan(count: int) -> Document:
     plan = ResendPlan(
         identity=CLUSTER, group="G", to_topic=None, rate=1.0, made_at_ms=0, items=(), hearers={"Pay": ("H",) * count}
     )
-    return resend.plan_document(plan)
+    return resend_view.plan_document(plan)
 
 
 def replay_plan(count: int) -> Document:
-    stretch = replays.PlannedRange(
+    stretch = replay_view.PlannedRange(
         topic="Pay",
         broker_name="broker-a",
         broker_address="a:1",
@@ -177,7 +180,7 @@ def replay_plan(count: int) -> Document:
         message_count=count,
         gone_count=0,
     )
-    report = replays.ReplayPlanReport(
+    report = replay_view.ReplayPlanReport(
         cluster="C", source="Pay", target="Again", filter="all", rate_per_s=1 / 3,
         message_count=count, receivers=["G"] * count, queues=[stretch] * count,
     )  # fmt: skip
@@ -186,14 +189,14 @@ def replay_plan(count: int) -> Document:
         "nothing was published; add --execute --confirm {target} to do it",
         target="Again",
     )
-    return replays.replay_plan_document(report, do)
+    return replay_view.replay_plan_document(report, do)
 
 
 def followed(count: int) -> Document:
-    keys = follow.FollowedKeys(
+    keys = follow_view.FollowedKeys(
         kind="sharding keys", message_count=count, key_count=count, placed_count=count, scattered_count=count
     )
-    plan = follow.FollowPlan(
+    plan = follow_view.FollowPlan(
         old="Pay", new="Pay2", group="follow-Pay", selector="hash",
         begin=sentence("replay-first-messages", "from the first messages"),
         old_queue_count=count,
@@ -207,7 +210,7 @@ def followed(count: int) -> Document:
         ],
         steps=[sentence("alone-wait", "wait for it")], queues=[],
     )  # fmt: skip
-    return follow.follow_plan_document(plan)
+    return follow_view.follow_plan_document(plan)
 
 
 def gaps(count: int) -> Document:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.commands.top.walk_view import SPAN_MS, Past, Sorting, chosen_rows, laid_out, spark_bars, trail
 from mqctl.render.document import CellKind, Column, Table
-from mqctl.render.walk import SPAN_MS, Past, Sorting, chosen_rows, laid_out, spark_bars, trail
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqctl.commands.export.metrics import families
 from mqctl.model.expectation import CheckState, GroupExpectation, Limit
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.metrics import families
 from mqctl.rules.engine.expected_groups import hold_groups
 from tests.rules.live_snapshots import LIVE, membership
 

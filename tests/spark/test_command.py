@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mqctl.render.backlog import BacklogReport
+from mqctl.commands.report.backlog_view import BacklogReport
 from mqctl.text import encoded
 from tests.conftest import REPOSITORY, Outcome
 from tests.requires import need_extra

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.planted_store import LEVEL, LEVEL_MS, SPAN_MS, START_MS, Planted, write_planted
+from mqctl.commands.report.runs_view import RunDiff, RunReported
 from mqctl.model.reports import (
     BacklogOverview,
     DelayReport,
@@ -20,7 +21,6 @@ from mqctl.model.reports import (
     TagsReport,
 )
 from mqctl.render.reports.words import findings
-from mqctl.render.runs import RunDiff, RunReported
 from mqctl.snapshot.archive import load_snapshot
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports.run import NAMES, RunSettings, run_report

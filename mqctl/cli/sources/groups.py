@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
-from mqctl.errors import NotFoundError
+from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names_alike import meant
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
 from mqctl.text import sentence
@@ -42,3 +43,25 @@ def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group:
     """Returns what each broker says of one group's members."""
     memberships = source.memberships(brokers, frozenset({group}))
     return {brokers[number].name: items[0] for number, items in memberships.items()}
+
+
+def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
+    """Returns the error for a group without members, or a topic without queues: unknown where somebody did not tell."""
+    gaps = [*state.unavailable, *(gap for broker in state.brokers for gap in broker.unavailable)]
+    for gap in gaps:
+        if gap.part in (Part.MEMBERS, Part.ROUTES):
+            problem = sentence("allocation-online-unknown", "who of {group} is online is not known", group=group)
+            return gap.as_error(
+                problem,
+                sentence("broker-list-shows-answering", "mqctl broker list shows which brokers answer"),
+                so_far="",
+            )
+    return NotFoundError(
+        sentence(
+            "allocation-no-member-online",
+            "no member of {group} is online, or there is no topic {topic}",
+            group=group,
+            topic=topic,
+        ),
+        remedy=command_line("mqctl group list"),
+    )

@@ -32,7 +32,7 @@ def command(
     user may do only what brokers do not check; `mqctl acl grant` allows more.
     """
     from mqctl.cli.terminal.passwords import password_given
-    from mqctl.operations.access.plans import plan_user
+    from mqctl.commands.acl.plan import plan_user
     from mqctl.operations.settings.change import run_setting_change
 
     secret = password_given(password_file, ask=True)

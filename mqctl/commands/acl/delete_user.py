@@ -29,7 +29,7 @@ def command(
     Its clients are refused from then on. The password is not recorded: to undo, create the user again with a password
     first.
     """
-    from mqctl.operations.access.plans import plan_user_deletion
+    from mqctl.commands.acl.plan import plan_user_deletion
     from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(

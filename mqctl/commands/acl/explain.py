@@ -13,9 +13,9 @@ from mqctl.cli.options.access import ResourceOption, UserArgument
 from mqctl.cli.options.common import NoColorOption, OnlyBrokersOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.acl.gather import access_of, decisions_of
+from mqctl.commands.acl.view import explanation_document
 from mqctl.model.gap import Part
-from mqctl.operations.access.users import access_of, decisions_of
-from mqctl.render.access import explanation_document
 
 EXAMPLES = (
     "mqctl acl explain orders-app --resource Topic:orders --action Pub",

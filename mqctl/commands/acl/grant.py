@@ -40,8 +40,8 @@ def command(
 
     Where an allow and a deny match the same request, the order in which they were added decides; the plan names them.
     """
+    from mqctl.commands.acl.plan import plan_grant
     from mqctl.model.access import ALLOW, CUSTOM, DEFAULT, DENY, AccessEntry
-    from mqctl.operations.access.plans import plan_grant
     from mqctl.operations.settings.change import run_setting_change
 
     decision, policy = DENY if deny else ALLOW, DEFAULT if default_policy else CUSTOM

@@ -12,9 +12,9 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OnlyBrokersOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.acl.gather import access_of, ask_files
+from mqctl.commands.acl.view import access_document
 from mqctl.model.remark import on_one_line
-from mqctl.operations.access.users import access_of, ask_files
-from mqctl.render.access import access_document
 from mqctl.text import sentence
 
 EXAMPLES = ("mqctl acl list", "mqctl acl list --user orders-app", "mqctl acl list -o json | jq '.entries[].user'")

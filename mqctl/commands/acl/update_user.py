@@ -33,7 +33,7 @@ def command(
     What is not given stays. `mqctl undo` brings type and status back, but no password: none is ever recorded.
     """
     from mqctl.cli.terminal.passwords import password_given
-    from mqctl.operations.access.plans import plan_user
+    from mqctl.commands.acl.plan import plan_user
     from mqctl.operations.settings.change import run_setting_change
 
     secret = password_given(password_file, ask=ask_password)

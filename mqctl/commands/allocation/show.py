@@ -25,10 +25,10 @@ from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.brokers import gaps_of, unregistered_gaps
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
+from mqctl.commands.allocation.view import allocation_document
 from mqctl.errors import UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
-from mqctl.render.allocation import allocation_document
 from mqctl.text import sentence
 
 EXAMPLES = (

@@ -22,10 +22,18 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import simulation as options
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.room import RoomRuleOption, rule_of
-from mqctl.errors import UsageError
-from mqctl.model.room_rule import RoomRule
-from mqctl.operations.allocation.sends import Sends, sampled_keys, sends_of
-from mqctl.operations.allocation.what_if import (
+from mqctl.commands.allocation.sends import Sends, sampled_keys, sends_of
+from mqctl.commands.allocation.sends_view import sending_rows, share_rows
+from mqctl.commands.allocation.simulate_view import (
+    ResultRow,
+    load_rows,
+    orphan_rows,
+    owner_rows,
+    result_row,
+    room_rows,
+    simulation_document,
+)
+from mqctl.commands.allocation.what_if import (
     Beginning,
     Shape,
     Strategies,
@@ -38,16 +46,8 @@ from mqctl.operations.allocation.what_if import (
     room_change,
     subscriptions_of,
 )
-from mqctl.render.simulated_sends import sending_rows, share_rows
-from mqctl.render.simulation import (
-    ResultRow,
-    load_rows,
-    orphan_rows,
-    owner_rows,
-    result_row,
-    room_rows,
-    simulation_document,
-)
+from mqctl.errors import UsageError
+from mqctl.model.room_rule import RoomRule
 from mqctl.text import sentence
 
 EXAMPLES = (

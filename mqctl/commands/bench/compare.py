@@ -34,9 +34,9 @@ def command(
     Ends with 0 when nothing is worse, 2 when something is, 3 when the noise, too few seconds or other settings allow no
     answer. Two runs do not show how much runs vary: repeat the pair before you trust a small difference.
     """
+    from mqctl.commands.bench.compare_view import comparison_document
     from mqctl.model.bench_comparison import BenchVerdict, compare_runs
     from mqctl.operations.bench.saved import read_run
-    from mqctl.render.bench_comparison import comparison_document
 
     comparison = compare_runs(read_run(before), read_run(after), threshold=threshold)
     emit(comparison_document(comparison), output)

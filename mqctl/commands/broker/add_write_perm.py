@@ -27,7 +27,7 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Plan to have name servers let producers write to a broker again; with --execute, do it and read it back."""
-    from mqctl.operations.settings.brokers import plan_write_perm
+    from mqctl.commands.broker.plan import plan_write_perm
     from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(

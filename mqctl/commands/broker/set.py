@@ -45,7 +45,7 @@ def command(
                 ),
             )
         requested[name] = value
-    from mqctl.operations.settings.brokers import plan_settings
+    from mqctl.commands.broker.plan import plan_settings
     from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(

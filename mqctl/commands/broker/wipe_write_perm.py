@@ -30,7 +30,7 @@ def command(
 
     For maintenance: consumers go on, producers use the other brokers. `mqctl broker add-write-perm` ends it.
     """
-    from mqctl.operations.settings.brokers import plan_write_perm
+    from mqctl.commands.broker.plan import plan_write_perm
     from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(

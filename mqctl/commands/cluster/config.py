@@ -13,8 +13,8 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.client.admin.nameserver import name_server_settings
+from mqctl.commands.cluster.view import NameServerSetting, name_server_settings_document
 from mqctl.model.gap import GapSubject, Part
-from mqctl.render.clusters import NameServerSetting, name_server_settings_document
 
 EXAMPLES = ("mqctl cluster config", "mqctl cluster config --diff", "mqctl cluster config --key 'order*' -o json")
 

@@ -12,10 +12,10 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.cluster.describe_view import cluster_description, description_document
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
-from mqctl.render.cluster_description import cluster_description, description_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_runtime, ask_topics, masters_of
 from mqctl.text import sentence

@@ -17,9 +17,9 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.cluster.export_view import export_document
+from mqctl.commands.cluster.settings_file import exported
 from mqctl.model.gap import Part
-from mqctl.operations.settings.file import exported
-from mqctl.render.settings_file import export_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_topics, masters_of
 

@@ -11,8 +11,8 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
-from mqctl.operations.settings.namespaces import namespace_values
-from mqctl.render.clusters import key_values_document
+from mqctl.commands.cluster.namespaces import namespace_values
+from mqctl.commands.cluster.view import key_values_document
 
 EXAMPLES = (
     "mqctl cluster kv",

@@ -8,9 +8,9 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.cluster.view import cluster_document
 from mqctl.model.gap import Part
 from mqctl.render.brokers import broker_rows
-from mqctl.render.clusters import cluster_document
 from mqctl.snapshot.live.brokers import ask_runtime
 
 EXAMPLES = ("mqctl cluster list", "mqctl cluster list -o json | jq .differing")

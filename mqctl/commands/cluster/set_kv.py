@@ -52,8 +52,8 @@ def command(
             sentence("no-action-given", "no action given"),
             remedy=sentence("cluster-write-key-value-remove", "write KEY=VALUE, or --remove KEY"),
         )
+    from mqctl.commands.cluster.namespaces import plan_key_values
     from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.namespaces import plan_key_values
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

@@ -22,8 +22,8 @@ from mqctl.cli.options.common import (
 )
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
-from mqctl.operations.delay.levels import DelaySource, read_delay, unjudged_delay_gaps
-from mqctl.render.delay_check import delay_document
+from mqctl.commands.delay.check_view import delay_document
+from mqctl.commands.delay.gather import DelaySource, read_delay, unjudged_delay_gaps
 from mqctl.rules import Settings, diagnose
 
 EXAMPLES = (

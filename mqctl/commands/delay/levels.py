@@ -14,8 +14,8 @@ from mqctl.cli.options.common import (
     OutputOption,
     SnapshotOption,
 )
-from mqctl.operations.delay.levels import DelaySource, delay_gaps, read_delay
-from mqctl.render.delay import levels_document
+from mqctl.commands.delay.gather import DelaySource, delay_gaps, read_delay
+from mqctl.commands.delay.view import levels_document
 
 EXAMPLES = (
     "mqctl delay levels",

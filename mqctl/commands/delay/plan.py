@@ -37,8 +37,8 @@ def command(
     of `mqctl message send --deliver-at` along such chains; 5.x brokers with timers need none.
     """
     from mqctl.cli.times import parse_instant
+    from mqctl.commands.delay.plan_view import MOST_HOPS, SHOWN_HOPS, chain_document
     from mqctl.model.counts import counted
-    from mqctl.render.delay_plans import MOST_HOPS, SHOWN_HOPS, chain_document
 
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(at, now, ahead=True), round(now.timestamp() * 1000)

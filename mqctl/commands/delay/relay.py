@@ -28,9 +28,9 @@ def command(
     from mqctl.client.admin.broker_queries import topic_configs
     from mqctl.client.instance import ClientSettings
     from mqctl.client.producer.delay_relay import RELAY_TOPIC, DelayRelay
+    from mqctl.commands.delay.plan_view import RelayReport, relay_document
     from mqctl.model.config import TopicConfig
     from mqctl.operations.delay.ways import delay_ways
-    from mqctl.render.delay_plans import RelayReport, relay_document
 
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

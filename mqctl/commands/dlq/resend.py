@@ -9,8 +9,7 @@ import typer
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OneGroupOption, OutputOption
-from mqctl.errors import UsageError
-from mqctl.operations.dlq.letters import (
+from mqctl.commands.dlq.letters import (
     BrokersOption,
     IdOption,
     KeyOption,
@@ -18,6 +17,7 @@ from mqctl.operations.dlq.letters import (
     UntilOption,
     letter_choice,
 )
+from mqctl.errors import UsageError
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -76,7 +76,7 @@ def command(
         from mqctl.client.message.outgoing import check_topic
 
         check_topic(to_topic)
-    from mqctl.operations.dlq.resend import LetterRequest, run_resend
+    from mqctl.commands.dlq.resend_plan import LetterRequest, run_resend
     from mqctl.operations.plans.changing import Consent
 
     choice = letter_choice(key, message_id, since, until, broker)

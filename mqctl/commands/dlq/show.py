@@ -12,9 +12,7 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, broker_gaps, queue_gaps
-from mqctl.model.body_form import BodyForm
-from mqctl.model.gap import Gap, GapSubject, Part
-from mqctl.operations.dlq.letters import (
+from mqctl.commands.dlq.letters import (
     BrokersOption,
     IdOption,
     KeyOption,
@@ -23,7 +21,9 @@ from mqctl.operations.dlq.letters import (
     letter_brokers,
     letter_choice,
 )
-from mqctl.operations.dlq.resent import resent_letters
+from mqctl.commands.dlq.resent import resent_letters
+from mqctl.model.body_form import BodyForm
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.render.dead_letters import letters_document
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.dead_letters import dead_letters

@@ -11,10 +11,10 @@ from mqctl.cli.emit import Output
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, session_settings, started
 from mqctl.cli.terminal.progress import step_progress
+from mqctl.commands.drill.options import ExcerptsOption, FormatOption, PageOption
+from mqctl.commands.drill.reporting import clear_away, refuse_page, report_verdict
 from mqctl.drill.checker import Checker
 from mqctl.errors import ExitCode, UsageError
-from mqctl.operations.drill.reporting import clear_away, refuse_page, report_verdict
-from mqctl.render.checks import CheckFormat
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -23,14 +23,6 @@ EXAMPLES = (
     "mqctl drill check drill.history --as junit > drill.xml",
     "mqctl drill check /shared/soak.history --spark --master spark://host:7077",
 )
-FormatOption = Annotated[
-    CheckFormat | None, typer.Option("--as", help="Format of a CI or monitoring system.", show_choices=True)
-]
-ExcerptsOption = Annotated[
-    int, typer.Option("--excerpts", min=1, max=1000, help="Of how many breaches of each promise to show the evidence.")
-]
-PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write the verdict as a page.")]
-
 _SparkOption = Annotated[bool, typer.Option("--spark", help="Judge it on Spark, where it outgrows a machine.")]
 
 

@@ -16,13 +16,13 @@ from mqctl.cli.emit import Output, emit, note
 from mqctl.cli.language import spoken
 from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.interrupts import terminable
-from mqctl.commands.drill.check import ExcerptsOption, FormatOption, PageOption
+from mqctl.commands.drill.options import ExcerptsOption, FormatOption, PageOption
+from mqctl.commands.drill.reporting import clear_away, refuse_page, report_verdict
+from mqctl.commands.drill.running import DrillRequest, prepare, run_drill
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
 from mqctl.drill.writing import refuse_existing
 from mqctl.errors import ExitCode, UsageError
-from mqctl.operations.drill.reporting import clear_away, refuse_page, report_verdict
-from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
 from mqctl.text import sentence
 
 EXAMPLES = (

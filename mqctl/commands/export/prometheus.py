@@ -61,8 +61,8 @@ def command(
     each scrape then asks every consumer. There is no access control: keep it on the loopback address, or where only
     your monitoring can reach it.
     """
-    from mqctl.operations.checks.export import listen_address, registry_of, serve
-    from mqctl.render.metrics_detail import Detail
+    from mqctl.commands.export.exporter import listen_address, registry_of, serve
+    from mqctl.commands.export.metrics_detail import Detail
 
     host, port = listen_address(listen)
     target = cluster_target(namesrv, profile, timeout)

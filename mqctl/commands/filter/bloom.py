@@ -8,9 +8,9 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.commands.filter.view import BloomReport, bloom_document
 from mqctl.errors import UsageError
 from mqctl.filter.bloom import BloomShape, element
-from mqctl.render.filters import BloomReport, bloom_document
 from mqctl.text import sentence
 
 EXAMPLES = ("mqctl filter bloom --groups 32", "mqctl filter bloom --error 5 --expected 64 -g order-service -t orders")

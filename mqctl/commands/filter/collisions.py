@@ -9,9 +9,9 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.commands.filter.view import Collision, CollisionReport, collision_document
 from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.tags import tag_code
-from mqctl.render.filters import Collision, CollisionReport, collision_document
 from mqctl.text import sentence
 
 EXAMPLES = ("mqctl filter collisions order_UP order_V1 paid", "sort -u tags.txt | mqctl filter collisions -")

@@ -8,10 +8,10 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.commands.filter.view import LintReport, Remark, lint_document
 from mqctl.errors import ExitCode
 from mqctl.filter.lint import lint
 from mqctl.filter.sql import compile_sql
-from mqctl.render.filters import LintReport, Remark, lint_document
 
 EXAMPLES = ("mqctl filter lint \"a LIKE 'x%'\"", 'mqctl filter lint "NOT price = 5" -o json')
 

@@ -8,10 +8,10 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.commands.filter.view import FilterVerdict, verdict_document
 from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.sql import EvaluationError, compile_sql
 from mqctl.filter.tags import parse_tags
-from mqctl.render.filters import FilterVerdict, verdict_document
 from mqctl.text import sentence
 
 EXAMPLES = (

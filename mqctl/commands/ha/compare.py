@@ -10,9 +10,9 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.terminal.progress import step_progress
+from mqctl.commands.ha.compare_stores import compare_stores
+from mqctl.commands.ha.compare_view import comparison_document
 from mqctl.errors import ExitCode, UsageError
-from mqctl.operations.replication.stores import compare_stores
-from mqctl.render.comparison_document import comparison_document
 from mqctl.text import sentence
 
 EXAMPLES = (

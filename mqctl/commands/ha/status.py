@@ -13,9 +13,9 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.ha.gather import controller_rows, replica_rows, wanted_times
+from mqctl.commands.ha.status_view import status_document
 from mqctl.model.gap import Part
-from mqctl.operations.replication.status import controller_rows, replica_rows, wanted_times
-from mqctl.render.replication import status_document
 from mqctl.snapshot.live.brokers import ask_runtime, ask_settings
 from mqctl.snapshot.live.replication import ask_replication, missing_since
 

@@ -9,10 +9,10 @@ import typer
 from mqctl.cli.emit import Output, emit, note, tell
 from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
+from mqctl.commands.local.gather import local_row
+from mqctl.commands.local.view import local_document
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor
-from mqctl.operations.local.rows import local_row
-from mqctl.render.local_clusters import local_document
 from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local start broker-b", "mqctl local start broker-b --name test")

@@ -9,11 +9,11 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
+from mqctl.commands.local.gather import local_row
+from mqctl.commands.local.view import local_document
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.local.state import LocalStates
 from mqctl.model.command_line import command_line
-from mqctl.operations.local.rows import local_row
-from mqctl.render.local_clusters import local_document
 from mqctl.text import joined, sentence
 
 EXAMPLES = ("mqctl local status", "mqctl local status --name test -o json", "mqctl local status && echo all run")

@@ -9,11 +9,11 @@ import typer
 from mqctl.cli.emit import Output, emit, note, tell
 from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
+from mqctl.commands.local.gather import local_row
+from mqctl.commands.local.view import local_document
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor
 from mqctl.model.command_line import command_line
-from mqctl.operations.local.rows import local_row
-from mqctl.render.local_clusters import local_document
 from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local stop broker-b", "mqctl local stop broker-b --kill", "mqctl local stop broker-b --name test")

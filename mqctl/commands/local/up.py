@@ -12,12 +12,12 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.emit import Output, emit, note, tell
 from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
+from mqctl.commands.local.gather import local_row
+from mqctl.commands.local.view import local_document
 from mqctl.errors import MqctlError, UsageError
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import LocalClusterOptions, Supervisor, TlsOptions
 from mqctl.model.command_line import command_line, shell_word
-from mqctl.operations.local.rows import local_row
-from mqctl.render.local_clusters import local_document
 from mqctl.text import sentence
 
 

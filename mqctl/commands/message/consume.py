@@ -11,10 +11,10 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_instant, parse_span_ms
+from mqctl.commands.message.subscribing import SqlOption, TagsOption, chosen_filter
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_options import IN_MEMORY, DedupOptions
-from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -114,7 +114,7 @@ def command(
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
-    from mqctl.operations.messages.consume import ConsumeOptions, consume
+    from mqctl.commands.message.consuming import ConsumeOptions, consume
 
     options = ConsumeOptions(
         topic=topic,

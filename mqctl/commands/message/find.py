@@ -13,13 +13,13 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
+from mqctl.commands.message.searching import look_up_everywhere, topics_to_search, tracks_of
+from mqctl.commands.message.trace_view import with_tracks
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
 from mqctl.model.spans import FAR
-from mqctl.operations.messages.find import look_up_everywhere, topics_to_search, tracks_of
-from mqctl.render.message_trace import with_tracks
 from mqctl.render.messages_view import found_document
 from mqctl.snapshot.live.messages import KeyQuery, broker_names
 from mqctl.text import sentence

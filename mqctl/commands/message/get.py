@@ -11,11 +11,11 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
+from mqctl.commands.message.searching import check_id, find_by_id
 from mqctl.errors import NotFoundError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
-from mqctl.operations.messages.find import check_id, find_by_id
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live.messages import broker_names
 from mqctl.text import sentence

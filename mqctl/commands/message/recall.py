@@ -33,7 +33,7 @@ def command(
     Brokers of 5.3.2 and newer do that where recallMessageEnable is set, for messages with a time of their own, not for
     delay levels. This cannot be undone: what is to come after all is sent again.
     """
-    from mqctl.operations.messages.recall import recall
+    from mqctl.commands.message.recall_plan import recall
 
     document, code = recall(
         tuple(handles), cluster_target(namesrv, profile, timeout), execute=execute, confirmed=confirm

@@ -12,9 +12,9 @@ import typer
 from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
+from mqctl.commands.message.send_view import SentMessage, sent_document
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.model.command_line import command_line
-from mqctl.render.sent import SentMessage, sent_document
 from mqctl.text import composed, sentence
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_span_ms
+from mqctl.commands.message.subscribing import SqlOption, TagsOption, chosen_filter
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
-from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
 from mqctl.snapshot.live.tail import TailRequest
 from mqctl.text import sentence
 
@@ -58,7 +58,7 @@ def command(
             sentence("message-count-needs-follow", "--count needs --follow"),
             remedy=sentence("message-use-lines", "use --lines"),
         )
-    from mqctl.operations.messages.tail import Following, tail_topic
+    from mqctl.commands.message.tailing import Following, tail_topic
 
     following = Following(
         lines=lines,

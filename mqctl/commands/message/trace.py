@@ -11,11 +11,11 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
+from mqctl.commands.message.searching import check_id, id_of
+from mqctl.commands.message.trace_view import trace_document
+from mqctl.commands.message.tracing import trace_message
 from mqctl.model.body_form import BodyForm
 from mqctl.model.names import TRACE_TOPIC
-from mqctl.operations.messages.find import check_id, id_of
-from mqctl.operations.messages.trace import trace_message
-from mqctl.render.message_trace import trace_document
 
 EXAMPLES = (
     "mqctl message trace 7F00000100002A9F0000000000000000",

@@ -13,15 +13,15 @@ from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
+from mqctl.commands.order.traced import OrderQuestion
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.names import TRACE_TOPIC
-from mqctl.operations.messages.traced_order import OrderQuestion
 from mqctl.render.locks import OrderCheckReport, order_document, order_report, traced_order
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
+    from mqctl.commands.order.traced import Traces
     from mqctl.operations.messages.key_samples import KeySample
-    from mqctl.operations.messages.traced_order import Traces
 
 EXAMPLES = (
     "mqctl order check -t orders",
@@ -87,8 +87,8 @@ def command(
 
 
 def _of_store(store: Path, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
+    from mqctl.commands.order.traced import store_traces
     from mqctl.operations.messages.key_samples import store_sample
-    from mqctl.operations.messages.traced_order import store_traces
 
     sample = store_sample(store, wanted.topic, key=wanted.key, count=wanted.count, broker_name="store")
     return sample, store_traces(store, wanted, sample)
@@ -96,8 +96,8 @@ def _of_store(store: Path, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
 
 def _of_cluster(target: ClusterTarget, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.commands.order.traced import live_traces
     from mqctl.operations.messages.key_samples import live_sample
-    from mqctl.operations.messages.traced_order import live_traces
 
     with target.open() as cluster:
         asking = asking_of(cluster, target)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
+from mqctl.commands.playbook.view import list_document
 from mqctl.model.lang import Lang
 from mqctl.playbook.places import load_playbook, slugs
-from mqctl.render.playbooks import list_document
 
 EXAMPLES = (
     "mqctl playbook list",

@@ -12,18 +12,18 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.cli.times import parse_span_ms
+from mqctl.commands.playbook.run_report import check_reports, write_reports
+from mqctl.commands.playbook.run_view import run_document
+from mqctl.commands.playbook.view import dry_document
+from mqctl.commands.playbook.world import Terminal, choices
 from mqctl.errors import UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Playbook
-from mqctl.operations.playbooks.report import check_reports, write_reports
-from mqctl.operations.playbooks.world import Terminal, choices
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load_playbook
 from mqctl.playbook.run import RunOptions, run_playbook
-from mqctl.render.playbook_runs import run_document
-from mqctl.render.playbooks import dry_document
 from mqctl.text import sentence
 
 EXAMPLES = (

@@ -9,9 +9,9 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
+from mqctl.commands.playbook.view import show_document
 from mqctl.model.lang import Lang
 from mqctl.playbook.places import load_playbook, readme
-from mqctl.render.playbooks import show_document
 
 EXAMPLES = (
     "mqctl playbook show backlog",

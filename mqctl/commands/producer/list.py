@@ -13,8 +13,8 @@ from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, Sna
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.producer.view import producer_document
 from mqctl.model.gap import Part
-from mqctl.render.producers import producer_document
 from mqctl.snapshot.live.brokers import ask_producers, ask_producers_of, masters_of
 from mqctl.snapshot.live.proxies import connected_proxies
 from mqctl.text import sentence

@@ -59,8 +59,8 @@ def command(
     there already. No message is left out; messages copied twice are reported (found by index: messageIndexEnable).
     Exit code 3: some could not be looked up. One follower a machine; several machines share the queues.
     """
+    from mqctl.commands.replay.following import FollowRequest, run_follow
     from mqctl.operations.plans.changing import Consent
-    from mqctl.operations.replay.follow import FollowRequest, run_follow
 
     request = FollowRequest(
         old=topic,

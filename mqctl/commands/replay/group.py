@@ -59,10 +59,10 @@ def command(
     the last minutes again, use `mqctl offset reset -g GROUP --by-duration 10m`.
     """
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.commands.replay.gather import source_of
+    from mqctl.commands.replay.group_plan import replay_by_group
     from mqctl.operations.offsets.only_topic import only_topic
     from mqctl.operations.plans.changing import Consent
-    from mqctl.operations.replay.by_group import replay_by_group
-    from mqctl.operations.replay.sources import source_of
 
     read = partial(
         source_of,

@@ -65,10 +65,10 @@ def command(
     in the middle; 3: complete, with messages in doubt.
     """
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.commands.replay.gather import source_of
+    from mqctl.commands.replay.publishing import plan_publish, run_publishing
     from mqctl.model.stretch import ReplayFilter
     from mqctl.operations.plans.changing import Consent
-    from mqctl.operations.replay.publish import plan_publish, run_publishing
-    from mqctl.operations.replay.sources import source_of
 
     source = source_of(
         topic=topic,

@@ -35,8 +35,8 @@ def command(
     Messages that were being sent are looked up in the target by their keys first: what is there is not sent again.
     """
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.commands.replay.publishing import resume_plan, run_publishing
     from mqctl.operations.plans.changing import Consent, journal
-    from mqctl.operations.replay.publish import resume_plan, run_publishing
 
     record = journal().replays.read(replay_id)
     if rate is not None:

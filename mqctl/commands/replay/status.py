@@ -27,9 +27,9 @@ def command(
     The cluster is only asked for a single replay by a group. Ends with 0 when that has reached its end, with 1 when it
     has not.
     """
+    from mqctl.commands.replay.progress import committed_by, report_of
+    from mqctl.commands.replay.view import replay_document, replay_list_document
     from mqctl.operations.plans.changing import journal
-    from mqctl.operations.replay.progress import committed_by, report_of
-    from mqctl.render.replays import replay_document, replay_list_document
 
     book = journal().replays
     if replay_id is None:

@@ -9,8 +9,8 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.commands.report.runs_view import diff_document
 from mqctl.errors import ExitCode
-from mqctl.render.runs import diff_document
 
 EXAMPLES = (
     "mqctl report diff monday.parquet tuesday.parquet",

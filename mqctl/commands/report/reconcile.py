@@ -81,7 +81,7 @@ def command(
         )
     settings = session_settings(master, conf)
     stored = wanted_of(store_paths(store, settings), groups=None, topics=[topic], since=since, until=until)
-    from mqctl.render.reconciliation import reconciliation_document
+    from mqctl.commands.report.reconcile_view import reconciliation_document
     from mqctl.spark.scan.planning import open_store
     from mqctl.spark.session.open import require_spark
 

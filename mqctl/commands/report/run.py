@@ -118,7 +118,7 @@ def command(
         made = run_report(engine, wanted, settings, steps.step if steps else None)
         reports = {name: with_brokers(value, wanted) for name, value in made.items()}
     _write(question, wanted.stores, known.place(wanted.stores), reports, html=html, save=save)
-    from mqctl.render.runs import run_document
+    from mqctl.commands.report.runs_view import run_document
 
     document = run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None)
     emit(limited(document, output, limit), output)

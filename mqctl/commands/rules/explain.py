@@ -10,11 +10,11 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
+from mqctl.commands.rules.explain_view import RuleExplained, facts
 from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.finding_texts import explain, title
-from mqctl.render.rules import RuleExplained, facts
 from mqctl.rules import RULES
 from mqctl.rules.engine.audience import GroupKind, TopicKind
 from mqctl.text import composed, sentence

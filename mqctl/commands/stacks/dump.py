@@ -22,15 +22,15 @@ from mqctl.cli.options.stacks import (
     StackGroupOption,
 )
 from mqctl.cli.times import parse_span_ms
+from mqctl.commands.stacks.gather import DEFAULT_DUMPS, StackRequest, gather_stacks
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.stack_look import StackEvidence
-from mqctl.operations.stacks.sources import DEFAULT_DUMPS, StackRequest, gather_stacks
 from mqctl.text import composed, joined, sentence
 
 if TYPE_CHECKING:
+    from mqctl.commands.stacks.dump_view import StackView
     from mqctl.render.document import Document
-    from mqctl.render.stacks import StackView
     from mqctl.stacks.classify import Classifier
 
 EXAMPLES = (
@@ -98,7 +98,7 @@ def command(
     consumers are judged with what they hold in their queues and how far their group is behind. An incomplete answer
     is shown as such and ends with the code of its cause (exit-codes.md), or 74 for a file that is cut off.
     """
-    from mqctl.operations.stacks.files import classifier_of
+    from mqctl.commands.stacks.files import classifier_of
 
     if collapsed and output is not Output.TABLE:
         raise UsageError(
@@ -125,7 +125,7 @@ def command(
     _keep(evidence, save)
     if collapsed:
         return _print_collapsed(evidence, everything=everything)
-    from mqctl.render.stacks import StackView
+    from mqctl.commands.stacks.dump_view import StackView
 
     view = StackView(lang=lang, source=_source_words(request), everything=everything, calls=calls, explain=explain)
     emit(_judged(evidence, classifier, view), output)
@@ -135,7 +135,7 @@ def command(
 def _keep(evidence: StackEvidence, place: Path | None) -> None:
     if place is None:
         return
-    from mqctl.operations.stacks.files import save_raw
+    from mqctl.commands.stacks.files import save_raw
 
     for saved in save_raw(evidence, place):
         tell(sentence("stacks-saved", "mqctl: saved {saved}", saved=saved))
@@ -158,7 +158,7 @@ def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> int:
 
 
 def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) -> Document:
-    from mqctl.render.stacks import stack_document
+    from mqctl.commands.stacks.dump_view import stack_document
     from mqctl.rules.judge_stacks import judge_evidence
 
     return stack_document(

@@ -7,8 +7,8 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
-from mqctl.operations.stacks.processes import ClusterStackRequest, process_rows, surroundings
-from mqctl.render.processes import processes_document
+from mqctl.commands.stacks.find_view import processes_document
+from mqctl.commands.stacks.gather_processes import ClusterStackRequest, process_rows, surroundings
 from mqctl.text import sentence
 
 EXAMPLES = (

@@ -11,8 +11,8 @@ from mqctl.cli.emit import Output
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.stacks import ClientOption, NativeOption, NonblockingOption, PidOption, StackGroupOption
 from mqctl.cli.times import parse_span_ms
-from mqctl.operations.stacks.sources import StackRequest
-from mqctl.operations.stacks.watch import WatchPace, watch_stacks
+from mqctl.commands.stacks.gather import StackRequest
+from mqctl.commands.stacks.rounds import WatchPace, watch_stacks
 
 EXAMPLES = (
     "mqctl stacks watch -g order-service",

@@ -10,9 +10,9 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.spark import ConfOption, OnSparkOption, OptionalMasterOption
 from mqctl.cli.terminal.progress import step_progress
+from mqctl.commands.store.verify_view import UnreadPart, verification_document, verification_exit
 from mqctl.errors import ExitCode
 from mqctl.operations.store.verifying import store_at, verifier
-from mqctl.render.verification import UnreadPart, verification_document, verification_exit
 
 EXAMPLES = (
     "mqctl store verify --store /backup/store",

@@ -12,10 +12,7 @@ from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import unregistered_gaps
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
-from mqctl.errors import ExitCode
-from mqctl.model.gap import Part
-from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.operations.allocation.subscriptions import (
+from mqctl.commands.subscription.gather import (
     EveryGroupOption,
     MaybeGroupOption,
     TagsFromOption,
@@ -25,7 +22,10 @@ from mqctl.operations.allocation.subscriptions import (
     require_one_or_all,
     view_of,
 )
-from mqctl.render.subscriptions import check_all_document, subscription_document
+from mqctl.commands.subscription.view import check_all_document, subscription_document
+from mqctl.errors import ExitCode
+from mqctl.model.gap import Part
+from mqctl.model.snapshot import ClusterSnapshot
 
 EXAMPLES = (
     "mqctl subscription check",

@@ -11,7 +11,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
-from mqctl.operations.allocation.subscriptions import (
+from mqctl.commands.subscription.gather import (
     EveryGroupOption,
     MaybeGroupOption,
     TagsFromOption,
@@ -21,7 +21,7 @@ from mqctl.operations.allocation.subscriptions import (
     require_one_or_all,
     view_of,
 )
-from mqctl.render.subscriptions import check_all_document, subscription_document
+from mqctl.commands.subscription.view import check_all_document, subscription_document
 
 EXAMPLES = (
     "mqctl subscription show -g order-service",

@@ -14,10 +14,10 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OneTopicOpti
 from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
+from mqctl.commands.subscription.gather import TagsFromOption, counted_in
+from mqctl.commands.subscription.release_plan import release_report
+from mqctl.commands.subscription.view import release_document
 from mqctl.model.gap import Part
-from mqctl.operations.allocation.release_plan import release_report
-from mqctl.operations.allocation.subscriptions import TagsFromOption, counted_in
-from mqctl.render.subscriptions import release_document
 
 EXAMPLES = (
     "mqctl subscription simulate -g order-service -t orders --to 'paid' --instances 2",

@@ -9,8 +9,8 @@ from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.topics import chosen_queues, topic_consumers, topic_groups, topic_holders, topic_queues
-from mqctl.render.topics import describe_document
+from mqctl.commands.topic.gather import chosen_queues, topic_consumers, topic_groups, topic_holders, topic_queues
+from mqctl.commands.topic.view import describe_document
 
 EXAMPLES = (
     "mqctl topic describe -t orders",

@@ -12,10 +12,10 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, queue_gaps
 from mqctl.client.admin.broker_queries import queue_entries
+from mqctl.commands.topic.entries_view import entries_document
 from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
-from mqctl.render.queue_entries import entries_document
 from mqctl.snapshot.live.messages import queue_addresses
 from mqctl.text import sentence
 

@@ -9,8 +9,8 @@ from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.topics import topic_groups, topic_holders
-from mqctl.render.topics import groups_document
+from mqctl.commands.topic.gather import topic_groups, topic_holders
+from mqctl.commands.topic.view import groups_document
 
 EXAMPLES = ("mqctl topic groups -t orders", "mqctl topic groups -t orders -o json | jq -r '.groups[].group'")
 

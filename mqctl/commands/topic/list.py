@@ -13,9 +13,9 @@ from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, Sna
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.topic.view import list_document, topic_row
 from mqctl.model.config import TopicConfig
 from mqctl.model.gap import Part
-from mqctl.render.topics import list_document, topic_row
 from mqctl.snapshot.live.brokers import ask_topics, masters_of
 
 EXAMPLES = (

@@ -9,9 +9,9 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.commands.topic.view import route_document
 from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
-from mqctl.render.topics import route_document
 from mqctl.text import joined, sentence
 
 EXAMPLES = ("mqctl topic route -t orders", "mqctl topic route -t orders -o json | jq -r '.brokers[].master'")

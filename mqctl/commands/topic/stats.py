@@ -12,8 +12,8 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.topics import retained_queues, topic_holders, topic_queues
-from mqctl.render.topics import stats_document
+from mqctl.commands.topic.gather import retained_queues, topic_holders, topic_queues
+from mqctl.commands.topic.view import stats_document
 
 EXAMPLES = (
     "mqctl topic stats -t orders",

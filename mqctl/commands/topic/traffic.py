@@ -12,8 +12,8 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import asking_of, broker_gaps
-from mqctl.operations.topics.traffic import gather_traffic
-from mqctl.render.traffic import traffic_document
+from mqctl.commands.topic.gather_traffic import gather_traffic
+from mqctl.commands.topic.traffic_view import traffic_document
 
 EXAMPLES = (
     "mqctl topic traffic",

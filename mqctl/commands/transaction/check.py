@@ -15,8 +15,8 @@ from mqctl.cli.options.common import (
 )
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
-from mqctl.operations.transactions.sources import TransactionSource, read_transactions
-from mqctl.render.transaction_check import check_document
+from mqctl.commands.transaction.check_view import check_document
+from mqctl.commands.transaction.gather import TransactionSource, read_transactions
 from mqctl.rules import Settings, diagnose
 
 EXAMPLES = ("mqctl transaction check", "mqctl transaction check --store /backup/store -o json")

@@ -18,8 +18,8 @@ from mqctl.cli.options.common import (
     SnapshotOption,
     TopicOption,
 )
-from mqctl.operations.transactions.sources import TransactionSource, read_transactions, transaction_gaps
-from mqctl.render.transactions import list_document, loop_rows, transaction_rows
+from mqctl.commands.transaction.gather import TransactionSource, read_transactions, transaction_gaps
+from mqctl.commands.transaction.view import list_document, loop_rows, transaction_rows
 
 EXAMPLES = (
     "mqctl transaction list",

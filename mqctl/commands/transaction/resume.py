@@ -46,8 +46,8 @@ def command(
     Producers of the group are then asked again, up to 15 times: have one online first. Transactions that were committed
     meanwhile, or resumed before, are left out. This cannot be undone: a producer's answer ends the transaction.
     """
-    from mqctl.operations.transactions.resume import ResumeRequest
-    from mqctl.operations.transactions.resume import resume as bring_back
+    from mqctl.commands.transaction.resume_plan import ResumeRequest
+    from mqctl.commands.transaction.resume_plan import resume as bring_back
 
     request = ResumeRequest(
         unique_keys=frozenset(unique_keys or ()),

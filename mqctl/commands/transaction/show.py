@@ -31,8 +31,8 @@ def command(
 
     Live brokers find its records by their index files, as far back as those reach.
     """
-    from mqctl.operations.transactions.details import detail_of
-    from mqctl.render.transactions import detail_document
+    from mqctl.commands.transaction.details import detail_of
+    from mqctl.commands.transaction.view import detail_document
 
     limits: dict[str | None, int | None] = {}
     if store is not None:

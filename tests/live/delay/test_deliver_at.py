@@ -16,8 +16,8 @@ import pytest
 
 from docs.schemas import SCHEMAS
 from embedded_broker import EmbeddedCluster
+from mqctl.commands.delay.plan_view import RelayReport
 from mqctl.protocol.message_record import decode_messages
-from mqctl.render.delay_plans import RelayReport
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import pull

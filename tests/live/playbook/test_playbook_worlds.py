@@ -16,10 +16,10 @@ import msgspec
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
+from mqctl.commands.playbook.world import Terminal
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Playbook, PlaybookStep
 from mqctl.model.playbook_run import Ending, PlaybookRun, StepRun, StepState
-from mqctl.operations.playbooks.world import Terminal
 from mqctl.playbook.child import TEE_VARIABLE, Spoken
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load_playbook, slugs

@@ -19,11 +19,11 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.client.admin.broker_changes import put_topic
 from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.message.received import ReceivedMessage
+from mqctl.commands.replay.publishing import PublishPlan, resume_plan, run_publishing
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
 from mqctl.model.own_messages import REPLAY_ID
 from mqctl.operations.plans.changing import Consent, journal
-from mqctl.operations.replay.publish import PublishPlan, resume_plan, run_publishing
 from mqctl.plan.replay import ORIGIN_OFFSET
 from mqctl.snapshot.live.asking import Asking
 from tests.client.consuming import Heard

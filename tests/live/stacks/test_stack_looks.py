@@ -14,9 +14,9 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.commands.stacks.gather import StackRequest, gather_stacks, open_source, take_looks
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.stack_look import StackEvidence, StackLook
-from mqctl.operations.stacks.sources import StackRequest, gather_stacks, open_source, take_looks
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
 from tests.client.consuming import quick, quick_client

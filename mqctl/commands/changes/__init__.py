@@ -1,0 +1,1 @@
+"""What changed, and taking it back: `mqctl history` and `mqctl undo`."""

@@ -1,0 +1,1 @@
+"""`mqctl check`: what was promised of a cluster."""

@@ -1,0 +1,1 @@
+"""`mqctl commands`, `completion` and `version`: about mqctl itself."""

@@ -1,0 +1,1 @@
+"""`mqctl quickstart`: the first minute."""

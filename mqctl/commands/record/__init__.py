@@ -1,0 +1,1 @@
+"""`mqctl record`: a cluster, look by look, in a file."""

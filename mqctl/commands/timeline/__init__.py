@@ -1,0 +1,1 @@
+"""`mqctl timeline`: what happened, from a recording."""

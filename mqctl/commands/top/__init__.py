@@ -1,0 +1,1 @@
+"""`mqctl top`: a cluster, again and again."""

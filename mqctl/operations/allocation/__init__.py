@@ -1,1 +1,0 @@
-"""Who gets which queue, and what would change it."""

@@ -1,1 +1,0 @@
-"""Checks for CI and monitoring: their files, known states, exported metrics."""

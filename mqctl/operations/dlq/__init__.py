@@ -1,1 +1,0 @@
-"""Dead letters: listing and sending them again."""

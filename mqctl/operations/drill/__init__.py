@@ -1,1 +1,0 @@
-"""Drills on a cluster."""

@@ -1,1 +1,0 @@
-"""Running playbooks and reporting on them."""

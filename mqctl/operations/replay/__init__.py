@@ -1,1 +1,0 @@
-"""Publishing stored messages again."""

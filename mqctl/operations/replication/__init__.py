@@ -1,1 +1,0 @@
-"""Replication: what slaves really hold, live and in two store directories."""

@@ -1,1 +1,0 @@
-"""Stacks of consume threads: where they come from, files of them, watching them."""

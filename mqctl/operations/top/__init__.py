@@ -1,1 +1,0 @@
-"""The live screen: its frames and its loop."""

@@ -1,1 +1,0 @@
-"""Pending transactions: details, sources, resumed checks."""
