@@ -31,7 +31,7 @@ msgstr "Language: zh\\nMIME-Version: 1.0\\nContent-Type: text/plain; charset=UTF
 """
 _NAME = re.compile(r"[a-z]+(-[a-z]+)+")
 """Two words or more in lower case with hyphens: the subject or the place, and what is said of it."""
-_MADE = re.compile(r"(head|word|none|count|scenario|usage)-|mq\d")
+_MADE = re.compile(r"(head|word|none|count|scenario|usage|title)-|mq\d")
 _ENGLISH = re.compile(r'^#\. (.*)\nmsgid "(.*)"$', re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ def sources() -> dict[str, set[str]]:
     known: dict[str, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if any(call in text for call in ("sentence(", "Sentence(", "counted(", "Column(", "column(")):
+        if any(call in text for call in ("sentence(", "Sentence(", "counted(", "Column(", "column(", "Section(")):
             for key, template in _written(ast.parse(text)):
                 known.setdefault(key, set()).add(template)
     for code, rule in RULES.items():
@@ -69,6 +69,8 @@ def _written(tree: ast.AST) -> Iterator[tuple[str, str]]:
                 | ast.Call(func=ast.Name(id="column"), args=[ast.Constant(value=str(head)), *_], keywords=others)
             ):
                 yield from _of_column(head, others)
+            case ast.Call(func=ast.Name(id="Section"), args=[_, ast.Constant(value=str(title)), *_]):
+                yield word_key("title", title), title
             case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(one)), *_]):
                 yield f"count-{one.replace(' ', '-')}", f"{{count:{one}}}"
 

@@ -7,14 +7,14 @@ A `str` that is no `Text` was said by somebody else, a broker, a file or a user:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from operator import index
 from string import Formatter
 from typing import Any, NamedTuple, SupportsIndex
 
-from mqctl.units import Count, Stand, plain
+from mqctl.units import Count, Stand, by_unit, plain
 
 Plain = str | int | float | bool | None
 Value = Plain | tuple[Any, ...]
@@ -22,6 +22,8 @@ Value = Plain | tuple[Any, ...]
 
 UNKNOWN = "unknown"
 """What stands for None."""
+NONE = "none"
+"""What stands for a list without anything in it."""
 _SPELLED = {"+/-": "plus or minus", "%": "percent"}
 _SIGNS = re.compile(r"\+/-|%")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -95,8 +97,13 @@ class Word(str):
 
 
 def sentence(key: str, template: str, /, **values: object) -> str:
-    """Returns the sentence `key`, in English `template`, with its values."""
-    plain = {name: _plain(value) for name, value in values.items()}
+    """Returns the sentence `key`, in English `template`, with its values.
+
+    A number is written by the unit that its name ends in, in all languages: `{waited_ms}`, `{size_bytes}`,
+    `{used_share}` (see `mqctl.units.by_unit`). Several values go with
+    the word in their place before the last one: `{near:or}`.
+    """
+    plain = {name: _plain(name, value) for name, value in values.items()}
     return Text(filled(template, plain), key, template, plain)
 
 
@@ -132,11 +139,16 @@ def word_key(kind: str, words: str) -> str:
     return f"{kind}-{'-'.join(_WORD.findall(spelled))}"
 
 
-def filled(template: str, values: Mapping[str, Value], *, comma: str = ", ", unknown: str = UNKNOWN) -> str:
+def filled(
+    template: str, values: Mapping[str, Value], *, comma: str = ", ", unknown: str = UNKNOWN, none: str = NONE
+) -> str:
     """Returns a template with its places filled; several values stand with commas between them."""
     nouns = _with_nouns(template)
     return template.format_map(
-        {name: _shown(value, comma, unknown, is_counted=name in nouns) for name, value in values.items()}
+        {
+            name: _shown(value if value != () else (none,), comma, unknown, is_counted=name in nouns)
+            for name, value in values.items()
+        }
     )
 
 
@@ -148,9 +160,29 @@ def _with_nouns(template: str) -> frozenset[str]:
 def _shown(value: Value, comma: str, unknown: str, *, is_counted: bool) -> object:
     if value is None:
         return Stand(unknown)
-    if is_counted and isinstance(value, int):
+    if is_counted and type(value) is int:
         return Count(value)
-    return comma.join(map(format, value)) if isinstance(value, tuple) else value
+    return _Several(map(format, value), comma) if isinstance(value, tuple) else value
+
+
+class _Several(str):
+    """Several values with commas between them, and the word that the template has in their place before the last."""
+
+    __slots__ = ("comma", "items")
+
+    items: tuple[str, ...]
+    comma: str
+
+    def __new__(cls, items: Iterable[str], comma: str) -> _Several:
+        listed = tuple(items)
+        made = super().__new__(cls, comma.join(listed))
+        made.items, made.comma = listed, comma
+        return made
+
+    def __format__(self, word: str) -> str:
+        if not word or len(self.items) < 2:
+            return str.__str__(self)
+        return f"{self.comma.join(self.items[:-1])} {word} {self.items[-1]}"
 
 
 def places(template: str) -> list[str]:
@@ -279,16 +311,20 @@ def encoded(value: object) -> str:
     raise NotImplementedError(f"{type(value).__name__} has no JSON")
 
 
-def _plain(value: object) -> Value:
-    if isinstance(value, tuple | list):
-        return tuple(map(_plain, value))
-    if value is None or isinstance(value, str | int | float):
+def _plain(name: str, value: object) -> Value:
+    if isinstance(value, int | float):
+        return by_unit(name, value)
+    if value is None or isinstance(value, str):
         return value
-    return index(value) if isinstance(value, SupportsIndex) else str(value)  # a number of an array is a number
+    if isinstance(value, Collection) and not isinstance(value, bytes):
+        return tuple(_plain(name, item) for item in value)
+    if isinstance(value, SupportsIndex):  # a number of an array is a number
+        return by_unit(name, index(value))
+    return str(value)
 
 
 def _own_values(values: Mapping[str, Any]) -> dict[str, Value]:
-    own = {name: _from_json(value) for name, value in values.items()}
+    own = {name: _plain(name, _from_json(value)) for name, value in values.items()}
     for name, value in values.items():
         if name.endswith(_ARGV) and isinstance(line := own.get(name.removesuffix(_ARGV)), str):
             own[name.removesuffix(_ARGV)] = CommandLine(line, value)

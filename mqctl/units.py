@@ -56,6 +56,16 @@ def duration(value_ms: int) -> str:
     return f"{value_ms} ms"
 
 
+def span(value_ms: float) -> str:
+    """Returns a span of time that was measured or set, to three significant digits: `0.35 ms`, `1.5 s`.
+
+    From two minutes on it is written as `duration` does.
+    """
+    if abs(value_ms) < 1_000:
+        return f"{value_ms:.3g} ms"
+    return f"{value_ms / 1_000:.3g} s" if abs(value_ms) < 120_000 else duration(round(value_ms))
+
+
 def instant(value_ms: int, zone: tzinfo | None = None) -> str:
     """Returns an epoch instant as ISO text with seconds and zone offset; local time unless `zone` says otherwise.
 
@@ -86,7 +96,7 @@ def ratio(value: float) -> str:
 
 
 class Count(int):
-    """A count that can bring its noun and its verb.
+    """A count that can bring its noun and its verb, or the unit of a rate.
 
     `{lost:message}` gives `1 message` or `2 messages`, `{lost:message is/are}` brings the verb as well, and
     `{lost:/is/are}` gives the verb of a count that the sentence has told before.
@@ -95,6 +105,8 @@ class Count(int):
     __slots__ = ()
 
     def __format__(self, words: str) -> str:
+        if words and not (words[0].isalpha() or words[0] == "/"):
+            return int.__format__(self, words)  # a form of numbers: `{shift_count:+,}`
         return _with_words(count(int(self)), words, single=self == 1)
 
 
@@ -116,6 +128,24 @@ class Duration(int):
         return duration(int(self))
 
 
+class Limit(int):
+    """A span of time in milliseconds that somebody set: half seconds are told."""
+
+    __slots__ = ()
+
+    def __format__(self, _: str) -> str:
+        return span(int(self))
+
+
+class Span(float):
+    """A span of time in milliseconds that was measured more finely."""
+
+    __slots__ = ()
+
+    def __format__(self, _: str) -> str:
+        return span(float(self))
+
+
 class Instant(int):
     """An instant in milliseconds since the epoch."""
 
@@ -126,12 +156,12 @@ class Instant(int):
 
 
 class Size(int):
-    """A number of bytes."""
+    """A number of bytes. `{size_bytes:byte}` and `{size_bytes:,}` count them to the last one."""
 
     __slots__ = ()
 
-    def __format__(self, _: str) -> str:
-        return size(int(self))
+    def __format__(self, words: str) -> str:
+        return format(Count(self), words) if words else size(int(self))
 
 
 class Share(float):
@@ -144,12 +174,12 @@ class Share(float):
 
 
 class Rate(float):
-    """A rate per second."""
+    """A rate per second; `{in_tps:/s}` has its unit too."""
 
     __slots__ = ()
 
-    def __format__(self, _: str) -> str:
-        return rate(float(self))
+    def __format__(self, unit: str) -> str:
+        return f"{rate(float(self))}{unit}"
 
 
 class Figure(float):
@@ -161,22 +191,37 @@ class Figure(float):
         return f"{float(self):,.4g}"
 
 
-_BY_ENDING: tuple[tuple[str, type[int]], ...] = (
+_WRITTEN = Count | Duration | Limit | Span | Instant | Size | Share | Rate | Figure
+_BY_ENDING: tuple[tuple[str, type[float]], ...] = (
     ("_count", Count),
     ("_time_ms", Instant),
+    ("_at_ms", Instant),
+    ("_limit_ms", Limit),
     ("_ms", Duration),
     ("_bytes", Size),
+    ("_bytes_per_s", Size),
+    ("_per_s", Count),
 )
-_FRACTIONS: tuple[tuple[str, type[float]], ...] = (("_share", Share), ("_tps", Rate))
+_FRACTIONS: tuple[tuple[str, type[float]], ...] = (
+    ("_share", Share),
+    ("_tps", Rate),
+    ("_ms", Span),
+    ("_per_s", Rate),
+)
+
+
+def by_unit(name: str, value: float) -> float:
+    """Returns a mere number as it is written by the unit that its name ends in; any other number as it is."""
+    if isinstance(value, bool | _WRITTEN):
+        return value
+    known = (*_BY_ENDING, *_FRACTIONS) if isinstance(value, int) else _FRACTIONS
+    return next((kind(value) for ending, kind in known if f"_{name}".endswith(ending)), value)
 
 
 def measured(name: str, value: float) -> float:
-    """Returns a number that is written by the unit that its name ends in, as those of findings are (see `Evidence`)."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return next((kind(value) for ending, kind in _BY_ENDING if name.endswith(ending)), value)
-    return next((kind(value) for ending, kind in _FRACTIONS if name.endswith(ending)), Figure(value))
+    """Returns a number of a finding as its sentences have it: by its unit, a fraction without one to four digits."""
+    written = by_unit(name, value)
+    return Figure(written) if isinstance(written, float) and not isinstance(written, _WRITTEN) else written
 
 
 def plain(value: float) -> float:
@@ -190,7 +235,7 @@ def _with_words(text: str, words: str, *, single: bool) -> str:
     if words in ("", ","):
         return text
     if words.startswith("/"):
-        return agreeing(words[1:], single=single)
+        return agreeing(words[1:], single=single) if "/" in words[1:] else f"{text}{words}"
     return f"{text} {agreeing(words, single=single)}"
 
 

@@ -73,5 +73,5 @@ def strategy_of(
         return ByMachineRoom(rooms)
     raise UsageError(
         sentence("allocation-no-strategy", "there is no strategy {name}", name=name),
-        remedy=sentence("common-use", "use one of: {names}", names=", ".join(NAMES)),
+        remedy=sentence("common-use", "use one of: {names}", names=NAMES),
     )

@@ -116,9 +116,7 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
     if holders:
         return _held(queue, holders[0], held[holders[0]], waiting, limits)
     if silent:
-        note = sentence(
-            "allocation-did-not-report-holds", "{silent} did not report what it holds", silent=", ".join(silent)
-        )
+        note = sentence("allocation-did-not-report-holds", "{silent} did not report what it holds", silent=silent)
         return QueueLock(queue=queue, state=LockState.UNKNOWN, waiting=waiting, note=note)
     if not waiting:
         return QueueLock(
@@ -130,9 +128,9 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
         waiting=waiting,
         note=sentence(
             "allocation-no-instance-holds-owner",
-            "no instance holds it: an owner that is gone has it for {lives_ms:g} s after its "
+            "no instance holds it: an owner that is gone has it for {lives_ms} after its "
             "last renewal, or the instance has not asked yet",
-            lives_ms=limits.lives_ms / 1000,
+            lives_ms=limits.lives_ms,
         ),
     )
 

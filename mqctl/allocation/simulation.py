@@ -258,7 +258,7 @@ def _clients_after(
     if unknown:
         raise UsageError(
             sentence("allocation-no-client-called", "no client is called {unknown}", unknown=min(unknown)),
-            reason=sentence("common-there", "there are {there}", there=", ".join(layout.clients[:10])),
+            reason=sentence("common-there", "there are {there}", there=layout.clients[:10]),
         )
     if known:
         raise UsageError(sentence("allocation-client-already", "there is a client {known} already", known=min(known)))
@@ -296,7 +296,7 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
     if gone - set(brokers):
         raise UsageError(
             sentence("no-broker", "there is no broker {broker}", broker=min(gone - set(brokers))),
-            reason=sentence("common-there", "there are {there}", there=", ".join(brokers)),
+            reason=sentence("common-there", "there are {there}", there=brokers),
         )
     if change.with_brokers and change.lose_room is not None and rule is not None:
         gone |= {name for name in brokers if rule.broker_room(name) == change.lose_room}

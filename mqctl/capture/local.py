@@ -162,7 +162,7 @@ class LocalProcessDumps:
             raise DeadlineError(
                 sentence(
                     "capture-did-not-finish-dump",
-                    "{tool} did not finish a dump of process {pid} within {limit_ms} ms",
+                    "{tool} did not finish a dump of process {pid} within {limit_ms}",
                     tool=tool,
                     pid=self.pid,
                     limit_ms=deadline.limit_ms,

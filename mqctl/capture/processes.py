@@ -289,7 +289,12 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
 
 
 def _hidden(reason: str) -> Gap:
-    return Gap(part=Part.PROCESSES, cause=Cause.DENIED, reason=reason, subject=GapSubject(place="connections"))
+    return Gap(
+        part=Part.PROCESSES,
+        cause=Cause.DENIED,
+        reason=reason,
+        subject=GapSubject(place=sentence("gap-connections", "connections")),
+    )
 
 
 def _plain(address: str) -> str:

@@ -386,7 +386,7 @@ def find(name: str) -> SubCommand:
         remedy=sentence(
             "cli-did-mean-commands-mqadmin",
             "did you mean {near}? `mqctl commands --mqadmin all` lists them all",
-            near=", ".join(near),
+            near=near,
         )
         if near
         else sentence("cli-commands-mqadmin-all-lists", "`mqctl commands --mqadmin all` lists them all"),

@@ -10,7 +10,7 @@ import typer
 
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.text import argv_of, key_of, sentence, values_of
+from mqctl.text import argv_of, composed, key_of, sentence, values_of
 
 _SECRET_WORDS = ("secret", "password", "passwd", "token", "access-key", "accesskey")
 
@@ -114,27 +114,28 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
         return
     from mqctl.text import printable  # names that brokers tell and damaged files hold may have line ends
 
-    said = _in_words(failure)
-    problem = f"{said.problem}: {said.reason}" if said.reason else said.problem
-    sys.stderr.write(printable(f"mqctl: {problem}") + "\n")
-    if said.remedy:
-        sys.stderr.write(printable(f"  next: {said.remedy}") + "\n")
+    for line in _in_words(failure):
+        sys.stderr.write(printable(line) + "\n")
 
 
-def _in_words(failure: _Failure) -> _Failure:
+def _in_words(failure: _Failure) -> list[str]:
     """Returns the failure in the language of the command line; English where the failure is that language's name."""
     from mqctl.cli.language import spoken
 
+    lines = [composed("mqctl: {problem}", problem=failure.problem)]
+    if failure.reason:
+        lines = [composed("mqctl: {problem}: {reason}", problem=failure.problem, reason=failure.reason)]
+    if failure.remedy:
+        lines.append(sentence("remedy-line", "  next: {remedy}", remedy=failure.remedy))
     try:
         lang = spoken()
     except MqctlError:
-        return failure
+        return lines
     if lang is None:
-        return failure
+        return lines
     from mqctl.render import translation
 
-    words = (translation.spoken(text, lang) for text in (failure.problem, failure.reason, failure.remedy))
-    return _Failure(failure.code, *words)
+    return [translation.spoken(line, lang) for line in lines]
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:

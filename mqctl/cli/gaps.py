@@ -43,7 +43,7 @@ def tell_gaps(gaps: Sequence[Gap], *, minor: Sequence[Gap] = (), lister: str = "
 def tell_remedies(gaps: Iterable[Gap]) -> None:
     """Says what helps against gaps that are shown elsewhere."""
     for remedy in remedies_of(gaps):
-        tell(composed("  next: {remedy}", remedy=remedy))
+        tell(sentence("remedy-line", "  next: {remedy}", remedy=remedy))
 
 
 def gap_lines(gaps: Iterable[Gap], *, lister: str = "") -> list[str]:
@@ -70,7 +70,7 @@ def _line(broker: str | None, reason: str, gaps: Sequence[Gap]) -> str:
     named = joined(", ", subjects[:_SUBJECTS_NAMED])
     if len(subjects) > _SUBJECTS_NAMED:
         named += sentence("cli-more", " and {names:,} more", names=len(subjects) - _SUBJECTS_NAMED)
-    where = " ".join(text for text in (on_one_line(broker) if broker else "", named) if text)
+    where = joined(" ", filter(None, (on_one_line(broker) if broker else "", named)))
     if gaps[0].cause is Cause.UNPROVEN:
         return sentence(
             "cli-not-checked", "{parts} ({where}) not checked: {reason}", parts=parts, where=where, reason=reason

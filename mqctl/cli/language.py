@@ -32,8 +32,7 @@ def spoken() -> Lang | None:
     try:
         return Lang(text.lower())
     except ValueError as error:
-        known = ", ".join(Lang)
         raise ConfigurationError(
             sentence("cli-lang-not-language", "MQCTL_LANG={text} is not a language of mqctl", text=text),
-            remedy=sentence("cli-use-unset", "use one of: {known}, or unset it", known=known),
+            remedy=sentence("cli-use-unset", "use one of: {known}, or unset it", known=tuple(Lang)),
         ) from error

@@ -72,9 +72,9 @@ class ClientProcess:
             raise DeadlineError(
                 sentence(
                     "not-ready-within",
-                    "{task} was not ready within {ready_s} s",
+                    "{task} was not ready within {limit_ms}",
                     task=self.task.name,
-                    ready_s=_READY_S,
+                    limit_ms=_READY_S * 1000,
                 ),
                 reason=self.last_words(),
             )

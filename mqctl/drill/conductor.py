@@ -43,7 +43,7 @@ from mqctl.drill.plan import (
 )
 from mqctl.drill.writing import HistoryWriter
 from mqctl.model.counts import counted
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 _POLL_S = 0.05
 _LOOK_US = 500_000
@@ -374,7 +374,7 @@ class Conductor:
         elif sum(owed.sent.values()) > quota.messages:
             over = counted(quota.messages, "message")
         elif owed.sent_bytes > quota.mebibytes << 20:
-            over = f"{quota.mebibytes} MiB"
+            over = composed("{size_bytes}", size_bytes=quota.mebibytes << 20)
         if not over:
             return False
         producing = [name for name, client in self._clients.items() if client.task.role == "producer"]

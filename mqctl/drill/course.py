@@ -108,7 +108,7 @@ class Course:
                             "drill-mode-none-of",
                             "mode {mode!r} is none of {modes}",
                             mode=declaration.mode,
-                            modes=", ".join(MODES),
+                            modes=MODES,
                         ),
                     )
                 self.groups[declaration.group] = declaration

@@ -241,8 +241,8 @@ class MessageJudge:
                 place = int(late[at])
                 what = sentence(
                     "drill-came-ms-after-due",
-                    "came {took_us} ms after it was due",
-                    took_us=(took_us[place] - block.due[place]) // 1000,
+                    "came {late_ms} after it was due",
+                    late_ms=(took_us[place] - block.due[place]) // 1000,
                 )
                 return what, block.story(place, int(taken[place]))
 
@@ -257,7 +257,7 @@ class MessageJudge:
             place = int(early[at])
             ahead_us = block.sent_us[place] + block.delay_us[place] - first_us[place]
             return sentence(
-                "drill-came-ms-before-due", "came {ahead_us} ms before it was due", ahead_us=ahead_us // 1000
+                "drill-came-ms-before-due", "came {early_ms} before it was due", early_ms=ahead_us // 1000
             ), block.story(place, int(first[place]))
 
         ahead_us = (block.sent_us + block.delay_us - first_us)[early]

@@ -228,7 +228,7 @@ def load_plan(name: str, lang: Lang | None = None) -> DrillPlan:
     if name not in plan_names():
         raise NotFoundError(
             sentence("no-drill", "there is no drill {name}", name=name),
-            reason=sentence("common-there", "there are {there}", there=", ".join(plan_names())),
+            reason=sentence("common-there", "there are {there}", there=plan_names()),
             remedy=sentence("drill-name-file-ends-yaml", "name one of them, or a file that ends in .yaml"),
         )
     data = (files("mqctl.drill") / "plans" / f"{name}{_SUFFIX}").read_bytes()
@@ -278,7 +278,7 @@ def _with_known(problem: str, data: bytes) -> str:
         known = [str(value) for value in get_args(Sends if path.endswith(".sends") else Means)]
     else:
         return problem
-    return sentence("drill-problem", "{problem}; there are {known}", problem=problem, known=", ".join(known))
+    return sentence("drill-problem", "{problem}; there are {known}", problem=problem, known=known)
 
 
 def _part_at(path: str, data: bytes) -> type[msgspec.Struct] | None:
@@ -315,7 +315,7 @@ def _mistakes(plan: DrillPlan) -> list[str]:
             "{name} has no mode {mode}; there are {modes}",
             name=each.name,
             mode=each.mode,
-            modes=", ".join(MODES),
+            modes=MODES,
         )
         for each in strange
     ]
@@ -346,13 +346,14 @@ def _mistakes(plan: DrillPlan) -> list[str]:
     sends = [(each.messages, each.body_bytes) for each in plan.producers]
     sizes = {each.name: each.body_bytes for each in plan.producers}
     sends += [(step.messages, sizes.get(step.producer, 0)) for step in plan.schedule if isinstance(step, Burst)]
-    messages, mebibytes = sum(many for many, _ in sends), sum(many * size for many, size in sends) / (1 << 20)
-    if messages > plan.quota.messages or mebibytes > plan.quota.mebibytes:
+    messages, size_bytes = sum(many for many, _ in sends), sum(many * size for many, size in sends)
+    if messages > plan.quota.messages or size_bytes > plan.quota.mebibytes << 20:
         wrong.append(
-            composed(
-                "it sends {messages}, {mebibytes:.1f} MiB, which is more than its quota",
+            sentence(
+                "drill-sends-more-than-quota",
+                "it sends {messages}, {size_bytes}, which is more than its quota",
                 messages=counted(messages, "message"),
-                mebibytes=mebibytes,
+                size_bytes=size_bytes,
             )
         )
     wrong += [

@@ -45,13 +45,12 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     def description(self) -> str:
         """Returns one line about it, the command included where it can be learned."""
-        since = datetime.fromtimestamp(self.since_s, UTC)
         line = sentence(
             "alone-process-since-utc",
-            "{who}, process {pid}, since {since} UTC",
+            "{who}, process {pid}, since {since_time_ms}",
             who=self.who,
             pid=self.pid,
-            since=f"{since:%Y-%m-%d %H:%M:%S}",
+            since_time_ms=round(self.since_s * 1000),
         )
         command = self._command()
         return composed("{line}: {command}", line=line, command=command) if command else line

@@ -114,16 +114,14 @@ def _require_groups(request: LagRequest, known: set[str]) -> None:
     missing = next((name for name in request.groups if name not in known), None)
     if missing is None:
         return
-    topics = " or ".join(sorted(request.topics))
-    others = ", ".join(sorted(known)[:_KNOWN_NAMED])
     raise NotFoundError(
         sentence(
             "lag-no-consumer-group-offsets",
             "no consumer group {name} with offsets{on}",
             name=missing,
-            on=sentence("common-broker", " on {broker}", broker=topics) if topics else "",
+            on=sentence("lag-on-topics", " on {topics:or}", topics=sorted(request.topics)) if request.topics else "",
         ),
-        remedy=sentence("lag-groups-offsets", "groups with offsets there: {known}", known=others)
+        remedy=sentence("lag-groups-offsets", "groups with offsets there: {known}", known=sorted(known)[:_KNOWN_NAMED])
         if known - set(request.groups)
         else command_line("mqctl group list --all"),
     )

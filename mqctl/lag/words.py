@@ -96,16 +96,18 @@ REASONS = {
     ),
     "keys_rate": Sentence(
         "remedy-reason-keys-rate",
-        "{then}/s instead of {now}/s ({gain} times); busiest key {key} has {share} of an instance's; after a crash "
+        "{key_tps:/s} instead of {queue_tps:/s} ({gain:.1f} times); busiest key {key} has {busiest_share} "
+        "of an instance's; after a crash "
         "more is delivered again",
     ),
     "keys_gain": Sentence(
         "remedy-reason-keys-gain",
-        "{gain} times as fast; busiest key {key} has {share} of an instance's; after a crash more is delivered again",
+        "{gain:.1f} times as fast; busiest key {key} has {busiest_share} of an instance's; after a crash "
+        "more is delivered again",
     ),
     "keys_one_key": Sentence(
         "remedy-reason-keys-one-key",
-        "the busiest key {key} has {share} of what waits at an instance: no faster than one thread per queue",
+        "the busiest key {key} has {busiest_share} of what waits at an instance: no faster than one thread per queue",
     ),
     "queues_new_only": Sentence(
         "remedy-reason-queues-new-only",
@@ -209,9 +211,9 @@ _NUMBERS_OF_CAUSE = {
 _FIRST_NUMBER = {
     "thread_count": Sentence("cause-number-first-threads", "Consume threads: {thread_count}"),
     "member_count": Sentence("cause-number-first-instances", "Instances: {member_count}"),
-    "consumed_tps": Sentence("cause-number-first-rate", "Consumed: {consumed_tps}/s"),
+    "consumed_tps": Sentence("cause-number-first-rate", "Consumed: {consumed_tps:/s}"),
 }
-_OTHER_NUMBER = {"consumed_tps": Sentence("cause-number-rate", "consumed: {consumed_tps}/s")}
+_OTHER_NUMBER = {"consumed_tps": Sentence("cause-number-rate", "consumed: {consumed_tps:/s}")}
 NEXT_OF_CAUSE = {
     "orphans": "mqctl allocation show {source} -g {group}",
     **dict.fromkeys(("stuck", "paused", "listener"), _STACKS),

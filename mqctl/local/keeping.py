@@ -165,9 +165,9 @@ def _await(supervisor: Supervisor, name: str, process: subprocess.Popen[bytes], 
     raise DeadlineError(
         sentence(
             "local-scenario-not-ready-within",
-            "the scenario {name} was not ready within {detach_seconds} s",
+            "the scenario {name} was not ready within {limit_ms}",
             name=name,
-            detach_seconds=DETACH_SECONDS,
+            limit_ms=DETACH_SECONDS * 1000,
         ),
         remedy=sentence("local-see", "see {log}", log=log),
     )

@@ -67,9 +67,9 @@ class Child:
                 raise DeadlineError(
                     sentence(
                         "not-ready-within",
-                        "{task} was not ready within {ready_s} s",
+                        "{task} was not ready within {limit_ms}",
                         task=self.name,
-                        ready_s=_READY_SECONDS,
+                        limit_ms=_READY_SECONDS * 1000,
                     ),
                     reason=self._said(),
                 )

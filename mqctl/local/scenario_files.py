@@ -45,7 +45,7 @@ def load_scenario(name: str) -> Scenario:
     if name not in scenario_names():
         raise NotFoundError(
             sentence("local-no-scenario", "there is no scenario {name}", name=name),
-            reason=sentence("common-there", "there are {there}", there=", ".join(scenario_names())),
+            reason=sentence("common-there", "there are {there}", there=scenario_names()),
             remedy=sentence("local-scenario-list-name", "mqctl local scenario list; or name a file that ends in .yaml"),
         )
     file = files("mqctl.local") / "scenarios" / f"{name}{_SUFFIX}"
@@ -159,7 +159,7 @@ def _mistakes(scenario: Scenario) -> list[str]:
     if scenario.time_scale <= 0:
         mistakes.append(
             sentence(
-                "local-scenario-time-scale", "time cannot run {scale} times as fast", scale=f"{scenario.time_scale:g}"
+                "local-scenario-time-scale", "time cannot run {scale:.4g} times as fast", scale=scenario.time_scale
             )
         )
     return mistakes

@@ -255,9 +255,9 @@ class Stage:
                             raise DeadlineError(
                                 sentence(
                                     "local-not-complete-within",
-                                    "{group} was not complete within {join_seconds} s",
+                                    "{group} was not complete within {limit_ms}",
                                     group=member.group,
-                                    join_seconds=_JOIN_SECONDS,
+                                    limit_ms=_JOIN_SECONDS * 1000,
                                 )
                             )
                         sleep(_POLL_S)
@@ -311,9 +311,9 @@ class Stage:
                 raise DeadlineError(
                     sentence(
                         "local-scenario-did-not-reach",
-                        "the scenario {scenario} did not reach its declared state within {limit_s:g} s",
+                        "the scenario {scenario} did not reach its declared state within {limit_ms}",
                         scenario=self.scenario.name,
-                        limit_s=limit_s,
+                        limit_ms=round(limit_s * 1000),
                     ),
                     reason=joined("; ", (str(seen) for seen in left)),
                     remedy=sentence(

@@ -180,9 +180,9 @@ class Supervisor:
                     raise DeadlineError(
                         sentence(
                             "local-cluster-not-ready",
-                            "the local cluster {name} was not ready within {ready_seconds} s",
+                            "the local cluster {name} was not ready within {limit_ms}",
                             name=name,
-                            ready_seconds=READY_SECONDS,
+                            limit_ms=READY_SECONDS * 1000,
                         ),
                         remedy=sentence("local-see", "see {log}", log=log),
                     )
@@ -250,7 +250,7 @@ class Supervisor:
                         name=name,
                         broker=broker,
                     ),
-                    reason=sentence("common-known", "known: {known}", known=", ".join(names)),
+                    reason=sentence("common-known", "known: {known}", known=names),
                     remedy=meant(broker, names, "mqctl local status"),
                 )
             if not state.alive or state.ready.control is None:

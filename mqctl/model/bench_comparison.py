@@ -14,6 +14,8 @@ from statistics import fmean, median
 
 from mqctl.model.bench import BenchRun
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.said import Said, said
+from mqctl.text import sentence
 
 FEWEST_SECONDS = 8
 _RESAMPLES = 2_000
@@ -61,12 +63,14 @@ class BenchComparison:
 
     Attributes:
         differing: settings that differ: other work was measured, and no verdict compares it.
+        keyed_differing: the same with keys and values.
         threshold: share from which a difference counts.
     """
 
     verdict: BenchVerdict
     threshold: float
     differing: Sequence[str]
+    keyed_differing: Sequence[Said]
     figures: Sequence[ComparedFigure]
 
 
@@ -84,6 +88,7 @@ def compare_runs(before: BenchRun, after: BenchRun, *, threshold: float, seed: i
         verdict=BenchVerdict.UNCLEAR if differing else _overall([item.verdict for item in figures]),
         threshold=threshold,
         differing=differing,
+        keyed_differing=said(differing),
         figures=figures,
     )
 
@@ -95,8 +100,13 @@ def _overall(verdicts: Sequence[BenchVerdict]) -> BenchVerdict:
 
 def _differing(before: BenchRun, after: BenchRun) -> list[str]:
     first, second = asdict(before.workload), asdict(after.workload)
-    lines = [f"{name}: {first[name]} and {second[name]}" for name in first if first[name] != second[name]]
-    return lines if before.kind is after.kind else [f"kind: {before.kind} and {after.kind}", *lines]
+    pairs = [(name, first[name], second[name]) for name in first if first[name] != second[name]]
+    if before.kind is not after.kind:
+        pairs.insert(0, ("kind", before.kind, after.kind))
+    return [
+        sentence("bench-differing", "{name}: {before} and {after}", name=name, before=one, after=other)
+        for name, one, other in pairs
+    ]
 
 
 def _rates(run: BenchRun) -> Sequence[float]:

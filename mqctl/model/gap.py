@@ -125,6 +125,7 @@ class GapSubject:
         address: of a name server.
         offset: queue offset with a topic, physical offset without one.
         place: anything else, in words: a file, a process, `producers`.
+        place_key, place_values: of the place, where mqctl said it.
     """
 
     topic: str | None = None
@@ -135,6 +136,11 @@ class GapSubject:
     address: str | None = None
     offset: int | None = None
     place: str | None = None
+    place_key: str | None = field(default=None, compare=False)
+    place_values: dict[str, Any] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "place")
 
     def __str__(self) -> str:
         """In words, on one line whatever a server calls what it has."""
@@ -143,15 +149,35 @@ class GapSubject:
             for name in (self.group, self.topic, self.client, self.address, self.producer_group)
         )
         if client is not None:
-            return f"{client} of {group}" if group else client
+            return (
+                sentence("gap-client-of-group", "{client} of {group}", client=client, group=group) if group else client
+            )
+        if address is not None and topic:
+            return sentence("gap-topic-at", "{topic} at {address}", topic=topic, address=address)
         if address is not None:
-            return f"{topic} at {address}" if topic else f"name server {address}"
+            return sentence("gap-name-server", "name server {address}", address=address)
         if producer_group is not None:
-            return f"producer group {producer_group}"
+            return sentence("gap-producer-group", "producer group {group}", group=producer_group)
+        return _together(self._names(group, topic), self._offset(), self.place)
+
+    def _names(self, group: str | None, topic: str | None) -> str | None:
         queue = topic if self.queue_id is None else f"{topic}/{self.queue_id}"
-        names = " on ".join(name for name in (group, queue) if name)
-        offset = None if self.offset is None else f"{'' if topic else 'physical '}offset {self.offset}"
-        return " ".join(text for text in (names, offset, self.place) if text)
+        if group and queue:
+            return sentence("gap-group-on", "{group} on {queue}", group=group, queue=queue)
+        return group or queue
+
+    def _offset(self) -> str | None:
+        if self.offset is None:
+            return None
+        if self.topic:
+            return sentence("gap-at-offset", "offset {offset}", offset=self.offset)
+        return sentence("gap-at-physical-offset", "physical offset {offset}", offset=self.offset)
+
+
+def _together(*parts: str | None) -> str:
+    """Returns texts with blanks between them."""
+    there = [part for part in parts if part]
+    return there[0] if len(there) == 1 else joined(" ", there)
 
 
 TEXT_FIELDS = ("key", "values", "remedy_key", "remedy_values", "remedy_argv")
@@ -189,7 +215,7 @@ class Gap:
 
     def __post_init__(self) -> None:
         broker = on_one_line(self.broker) if self.broker else None
-        words = " ".join(str(part) for part in (broker, self.subject) if part)
+        words = _together(broker, str(self.subject) if self.subject else None)
         object.__setattr__(self, "scope", words or None)
         keep_text(self, "reason", "key", "values", "argv")
         keep_texts(self, "remedy")

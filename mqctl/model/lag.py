@@ -18,6 +18,7 @@ from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.model.consumption import Consumption, QueueKey
@@ -82,7 +83,7 @@ class QueueLag:
     @property
     def owner_text(self) -> str | None:
         """The owners in one cell."""
-        return None if self.owners is None else ", ".join(self.owners) or "nobody"
+        return None if self.owners is None else ", ".join(self.owners) or sentence("none-nobody", "nobody")
 
     @property
     def address_text(self) -> str | None:

@@ -246,7 +246,7 @@ class _Parser:
         measure = word.lower().replace("-", "_")
         measure = "lag_time" if measure in _OLD_WORDS else measure
         if measure not in _MEASURES:
-            raise self._unexpected(sentence("lag-condition-one-of", "one of {names}", names=", ".join(_MEASURES)))
+            raise self._unexpected(sentence("lag-condition-one-of", "one of {names}", names=_MEASURES))
         group = self._group()
         sign = self._take(sentence("lag-condition-sign", "one of < <= > >= = !="))
         if sign not in _OPERATORS:

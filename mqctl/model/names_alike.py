@@ -27,11 +27,7 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Returns the next thing to do about a name that is not there: the names that may be meant, then `otherwise`."""
     near = near_names(name, known)
-    return (
-        sentence("did-mean", "did you mean {near}? {listed}", near=" or ".join(near), listed=otherwise)
-        if near
-        else otherwise
-    )
+    return sentence("did-mean", "did you mean {near:or}? {listed}", near=near, listed=otherwise) if near else otherwise
 
 
 def is_pattern(name: str) -> bool:

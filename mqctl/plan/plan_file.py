@@ -48,14 +48,14 @@ def read_plan(data: bytes, *, is_csv: bool) -> PlanFile:
     try:
         plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=PlanFile)
     except csv.Error as error:
-        raise ValueError(f"it is no CSV: {error}") from error
+        raise ValueError(sentence("file-no-csv", "it is no CSV: {error}", error=error)) from error
     except RecursionError as error:
         raise ValueError(sentence("nested-too-deeply", "it is nested too deeply")) from error
     if not plan.queues:
-        raise ValueError("it names no queue")
+        raise ValueError(sentence("file-names-no-queue", "it names no queue"))
     places = [(row.topic, row.broker_name, row.queue_id) for row in plan.queues]
     if len(set(places)) != len(places):
-        raise ValueError("it names a queue twice")
+        raise ValueError(sentence("file-names-queue-twice", "it names a queue twice"))
     return plan
 
 
@@ -63,7 +63,7 @@ def _from_csv(data: bytes) -> PlanFile:
     reader = csv.DictReader(StringIO(data.decode("utf-8-sig"), newline=""))
     columns = reader.fieldnames or ()
     if missing := [name for name in _REQUIRED if name not in columns]:
-        raise ValueError(f"it has no column {missing[0]}")
+        raise ValueError(sentence("file-without-column", "it has no column {column}", column=missing[0]))
     return PlanFile(queues=[_queue(row, number) for number, row in enumerate(reader, start=2)])
 
 
@@ -86,5 +86,7 @@ def _queue(row: Mapping[str, str | None], number: int) -> FileQueue:
 def _whole(text: str | None) -> int:
     number = decimal(text, low=-1)
     if number is None:
-        raise ValueError(f"{(text or '')[:40]!r} is no number of a queue or an offset")
+        raise ValueError(
+            sentence("file-no-queue-or-offset", "{text!r} is no number of a queue or an offset", text=(text or "")[:40])
+        )
     return number

@@ -50,7 +50,7 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
     try:
         plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=RangeFile)
     except csv.Error as error:
-        raise ValueError(f"it is no CSV: {error}") from error
+        raise ValueError(sentence("file-no-csv", "it is no CSV: {error}", error=error)) from error
     except RecursionError as error:
         raise ValueError(sentence("nested-too-deeply", "it is nested too deeply")) from error
     if plan.schema != SCHEMA:
@@ -58,7 +58,7 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
             sentence("schema-not", "its schema is {schema}, not {schema_2}", schema=plan.schema, schema_2=SCHEMA)
         )
     if not plan.ranges:
-        raise ValueError("it names no queue")
+        raise ValueError(sentence("file-names-no-queue", "it names no queue"))
     return plan
 
 
@@ -70,7 +70,7 @@ def write_ranges(plan: RangeFile) -> bytes:
 def _from_csv(data: bytes) -> RangeFile:
     reader = csv.DictReader(StringIO(data.decode("utf-8-sig"), newline=""))
     if missing := [name for name in _REQUIRED if name not in (reader.fieldnames or ())]:
-        raise ValueError(f"it has no column {missing[0]}")
+        raise ValueError(sentence("file-without-column", "it has no column {column}", column=missing[0]))
     return RangeFile(
         ranges=[
             FileRange(
@@ -89,5 +89,7 @@ def _from_csv(data: bytes) -> RangeFile:
 def _whole(text: str | None) -> int:
     number = decimal(text, low=-1)
     if number is None:
-        raise ValueError(f"{(text or '')[:40]!r} is no number of a queue or an offset")
+        raise ValueError(
+            sentence("file-no-queue-or-offset", "{text!r} is no number of a queue or an offset", text=(text or "")[:40])
+        )
     return number

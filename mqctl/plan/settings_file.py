@@ -10,7 +10,7 @@ import msgspec
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.setting_plan import Fields, config_of, fields_of
 from mqctl.plan.topic_changes import MAX_QUEUES
-from mqctl.text import sentence
+from mqctl.text import Word, sentence
 
 SCHEMA = "cluster.settings/1"
 Value = str | int | bool | list[int] | dict[str, str | int]
@@ -58,13 +58,23 @@ def check_settings(parsed: SettingsFile) -> None:
             sentence("schema-not", "its schema is {schema}, not {schema_2}", schema=parsed.schema, schema_2=SCHEMA)
         )
     if not parsed.topics and not parsed.groups:
-        raise ValueError("it names no topic and no group")
+        raise ValueError(sentence("file-names-nothing", "it names no topic and no group"))
     for noun, items in (("topic", parsed.topics), ("group", parsed.groups)):
         places = [(item.name, broker) for item in items for broker in item.brokers]
         if twice := sorted({place for place in places if places.count(place) > 1}) if _repeats(places) else ():
-            raise ValueError(f"{noun} {twice[0][0]} on {twice[0][1]} stands in it twice")
+            raise ValueError(
+                sentence(
+                    "file-names-twice",
+                    "{noun} {name} on {broker} stands in it twice",
+                    noun=Word(noun),
+                    name=twice[0][0],
+                    broker=twice[0][1],
+                )
+            )
         if empty := [item.name for item in items if not item.brokers]:
-            raise ValueError(f"{noun} {empty[0]} has no broker")
+            raise ValueError(
+                sentence("file-without-broker", "{noun} {name} has no broker", noun=Word(noun), name=empty[0])
+            )
     for item in parsed.topics:
         topic_of(item)
     for item in parsed.groups:
@@ -80,9 +90,24 @@ def topic_of(item: FileSettings) -> TopicConfig:
     config = config_of(TopicConfig, item.name, _texts(item, TopicConfig(name=item.name)))
     for count in (config.read_queue_count, config.write_queue_count):
         if not isinstance(count, int) or not 1 <= count <= MAX_QUEUES:
-            raise ValueError(f"queues of topic {item.name}: {count}; 1 to {MAX_QUEUES} are possible")
+            raise ValueError(
+                sentence(
+                    "file-queues-of-topic",
+                    "queues of topic {topic}: {queues}; possible: 1 to {most:,}",
+                    topic=item.name,
+                    queues=count,
+                    most=MAX_QUEUES,
+                )
+            )
     if not isinstance(config.perm, int) or config.perm not in range(16):
-        raise ValueError(f"perm {config.perm!r} of topic {item.name} is no permission; 6 is RW-")
+        raise ValueError(
+            sentence(
+                "file-no-permission",
+                "perm {perm!r} of topic {topic} is no permission; 6 is RW-",
+                perm=config.perm,
+                topic=item.name,
+            )
+        )
     return config
 
 
@@ -116,9 +141,26 @@ def _texts(item: FileSettings, usual: TopicConfig | SubscriptionGroupConfig) -> 
     texts: dict[str, str] = {}
     for name, text in _written(item).items():
         if name not in known:
-            raise ValueError(f"{item.name} has the setting {name}, which is unknown; known: {', '.join(sorted(known))}")
+            raise ValueError(
+                sentence(
+                    "file-setting-unknown",
+                    "{subject} has the setting {setting}, which is unknown; known: {known}",
+                    subject=item.name,
+                    setting=name,
+                    known=sorted(known),
+                )
+            )
         if _kind(text) != _kind(known[name]):
-            raise ValueError(f"{name} of {item.name} is {text!r}; its default is {known[name]}")
+            raise ValueError(
+                sentence(
+                    "file-setting-of-other-kind",
+                    "{setting} of {subject} is {text!r}; its default is {default}",
+                    setting=name,
+                    subject=item.name,
+                    text=text,
+                    default=known[name],
+                )
+            )
         texts[name] = text
     return {**known, **texts}
 

@@ -49,7 +49,7 @@ def unlike(other: Identity, *, cluster: str | None, fingerprint: str | None, fir
         return sentence(
             "playbook-other-cluster",
             "the name servers know {clusters}, and {expected} was expected",
-            clusters=", ".join(other.clusters),
+            clusters=other.clusters,
             expected=cluster,
         )
     if fingerprint is not None and fingerprint != other.fingerprint:
@@ -57,12 +57,10 @@ def unlike(other: Identity, *, cluster: str | None, fingerprint: str | None, fir
             "playbook-other-fingerprint",
             "its fingerprint is {fingerprint} ({brokers}), and {expected} was expected",
             fingerprint=other.fingerprint,
-            brokers=", ".join(other.brokers),
+            brokers=other.brokers,
             expected=fingerprint,
         )
     if first is not None and first.fingerprint != other.fingerprint:
         changed = sorted(set(first.brokers) ^ set(other.brokers))
-        return sentence(
-            "playbook-came-or-went", "since the run began, {changed} came or went", changed=", ".join(changed)
-        )
+        return sentence("playbook-came-or-went", "since the run began, {changed} came or went", changed=changed)
     return None

@@ -44,7 +44,7 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
     if missing:
         wanted = " ".join(f"-p {name}=..." for name in missing)
         raise UsageError(
-            sentence("playbook-needs", "{slug} needs {missing}", slug=playbook.slug, missing=", ".join(missing)),
+            sentence("playbook-needs", "{slug} needs {missing}", slug=playbook.slug, missing=missing),
             remedy=sentence("playbook-add", "add {wanted}", wanted=wanted),
         )
     for item in playbook.parameters:

@@ -116,7 +116,7 @@ class _Run:
             return self._outcome(
                 step,
                 StepState.UNDECIDED,
-                sentence("playbook-choose-one", "choose one of {names}", names=", ".join(step.options)),
+                sentence("playbook-choose-one", "choose one of {names}", names=step.options),
             )
         self.choices[step.id] = chosen
         return replace(self._outcome(step, StepState.DECIDED, self._text(step.options[chosen])), choice=chosen)
@@ -201,7 +201,7 @@ class _Run:
             return replace(
                 run,
                 state=StepState.TIMED_OUT,
-                means=[sentence("playbook-step-no-end", "no end within {limit_s:g} s", limit_s=limit_ms / 1000)],
+                means=[sentence("playbook-step-no-end", "no end within {limit_ms}", limit_ms=limit_ms)],
             )
         self.exits[step.id] = spoken.exit_code
         meanings = step.meanings

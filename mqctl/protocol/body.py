@@ -86,7 +86,7 @@ class Body(Declared):
         if missing:
             raise BodyError(
                 sentence("wire-could-not-read", "{name} cannot be read", name=cls.__name__),
-                reason=sentence("wire-names-missing", "{names} missing", names=", ".join(missing)),
+                reason=sentence("wire-names-missing", "{names} missing", names=missing),
             )
         return cls._complete(values)
 

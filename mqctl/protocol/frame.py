@@ -247,7 +247,7 @@ class FrameDecoder:
                 sentence("wire-frame-read", "A frame cannot be read"),
                 reason=sentence(
                     "wire-frame-over-limit",
-                    "{total:byte is/are} more than the limit of {max_bytes}",
+                    "{total:byte is/are} more than the limit of {max_bytes:,}",
                     total=total + 4,
                     max_bytes=self._max_bytes,
                 ),
@@ -258,7 +258,7 @@ class FrameDecoder:
                 sentence("wire-frame-read", "A frame cannot be read"),
                 reason=sentence(
                     "wire-header-over-limit",
-                    "{header_bytes:byte} of header {header_bytes:/is/are} more than the limit of {max_header_bytes}",
+                    "{header_bytes:byte} of header {header_bytes:/is/are} more than the limit of {max_header_bytes:,}",
                     header_bytes=header_bytes,
                     max_header_bytes=self._max_header_bytes,
                 ),
@@ -329,7 +329,7 @@ def encode(command: RemotingCommand) -> bytes:
             sentence("wire-frame-too-long-send", "A frame is too long to send"),
             reason=sentence(
                 "wire-bytes-peers-accept",
-                "{total:byte}, peers accept {max_frame_bytes}",
+                "{total:byte}, peers accept {max_frame_bytes:,}",
                 total=total + 4,
                 max_frame_bytes=MAX_FRAME_BYTES,
             ),

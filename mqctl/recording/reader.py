@@ -218,7 +218,7 @@ def open_recording(text: str) -> Recording:
             reason=sentence(
                 "recording-mixes-files-several-clusters",
                 "it mixes files of several clusters: {clusters}",
-                clusters=", ".join(sorted(clusters)),
+                clusters=sorted(clusters),
             ),
             remedy=sentence("keep-each-cluster-recording", "keep each cluster's recording in its own directory"),
         )

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mqctl.recording.kinds import COLUMNS, LATEST_MS, Aspect, LookOutcome, RowKind
+from mqctl.text import sentence
 
 _MOST = 1 << 53
 _NEVER_EMPTY: Mapping[RowKind, Collection[str]] = {RowKind.LOOKS: ("outcome", "keyframe", "every_ms", "took_ms")}
@@ -30,18 +31,35 @@ def check_rows(kind: RowKind, table: Any) -> None:
     needed = ("moment_ms", *COLUMNS[kind].key, *_NEVER_EMPTY.get(kind, ()))
     for name in needed:
         if table[name].null_count:
-            raise ValueError(f"the column {name} has rows without a value")
+            raise ValueError(
+                sentence("recording-rows-without-value", "the column {column} has rows without a value", column=name)
+            )
     for name, (low, high) in _BOUNDS.items():
         if name in table.schema.names:
             bounds = pc.min_max(table[name]).as_py()
             if bounds["min"] is not None and not low <= bounds["min"] <= bounds["max"] <= high:
-                raise ValueError(f"the column {name} has {bounds['min']} to {bounds['max']}")
+                raise ValueError(
+                    sentence(
+                        "recording-column-bounds",
+                        "the column {column} has {least} to {most}",
+                        column=name,
+                        least=bounds["min"],
+                        most=bounds["max"],
+                    )
+                )
     for (of_kind, name), words in _WORDS.items():
         unknown = set(table[name].unique().to_pylist()) - words if of_kind is kind else set()
         if unknown:
-            raise ValueError(f"the column {name} has {min(unknown)!r}")
+            raise ValueError(
+                sentence("recording-column-has", "the column {column} has {value!r}", column=name, value=min(unknown))
+            )
     if not _ascends([table[name] for name in (*COLUMNS[kind].key, "moment_ms")]):
-        raise ValueError("its rows are not in the order of their keys and moments, or are there twice")
+        raise ValueError(
+            sentence(
+                "recording-rows-out-of-order",
+                "its rows are not in the order of their keys and moments, or are there twice",
+            )
+        )
 
 
 def _ascends(columns: list[Any]) -> bool:

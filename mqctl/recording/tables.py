@@ -144,9 +144,16 @@ def opened(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
         )
     missing = sorted(set(schema_of(kind).names) - set(file.schema_arrow.names))
     if missing:
-        raise ValueError(f"it has no column {missing[0]}")
+        raise ValueError(sentence("file-without-column", "it has no column {column}", column=missing[0]))
     if file.metadata.num_rows > MOST_ROWS:
-        raise ValueError(f"it has {file.metadata.num_rows} rows, at most {MOST_ROWS} are read")
+        raise ValueError(
+            sentence(
+                "file-too-many-rows",
+                "it has {count:row}, the limit is {most:,}",
+                count=file.metadata.num_rows,
+                most=MOST_ROWS,
+            )
+        )
     texts = [field.name for field in schema_of(kind) if field.type == pa.string()]
     coded = pq.ParquetFile(pa.BufferReader(data), metadata=file.metadata, read_dictionary=texts)
     return coded, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")
@@ -161,7 +168,15 @@ def rows_in(file: Arrow, kind: RowKind, group: int) -> Arrow:
     """
     count = file.metadata.row_group(group).num_rows
     if count > GROUP_ROWS:
-        raise ValueError(f"row group {group} has {count} rows, a recorder writes at most {GROUP_ROWS}")
+        raise ValueError(
+            sentence(
+                "recording-row-group-too-large",
+                "row group {group} has {rows:row}, a recorder writes at most {most:,}",
+                group=group,
+                rows=count,
+                most=GROUP_ROWS,
+            )
+        )
     schema = schema_of(kind)
     table = file.read_row_group(group).select(schema.names)
     plain = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
@@ -177,7 +192,13 @@ def _all_rows(file: Arrow, kind: RowKind, groups: Iterable[int]) -> Arrow:
         parts.append(rows_in(file, kind, group))
         text_bytes += _text_bytes(parts[-1])
         if text_bytes > MOST_TEXT_BYTES:
-            raise ValueError(f"its texts take more than {MOST_TEXT_BYTES} bytes, more are not read at once")
+            raise ValueError(
+                sentence(
+                    "recording-texts-too-large",
+                    "its texts take more than {limit_bytes}, more are not read at once",
+                    limit_bytes=MOST_TEXT_BYTES,
+                )
+            )
     return pa.concat_tables(parts) if parts else schema_of(kind).empty_table()
 
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 LINE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
-    Column("movement", "movement"),
+    Column("movement", "movement", CellKind.WORDS),
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("in_tps", "in/s", none="?"),
     Column("out_tps", "committed/s", none="?"),
-    Column("drain", "drain"),
+    Column("drain", "drain", CellKind.WORDS),
     Column("drain_ms", "drains in", CellKind.DURATION_MS),
     Column("loses", "deleted before read", CellKind.FLAG, none="?"),
     Column("bound", "limited by"),

@@ -9,8 +9,7 @@ from mqctl.model.bench import BENCH_SCHEMA, BenchRun, BenchSecond, Percentiles
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import composed, sentence
-from mqctl.units import rate, share, size
+from mqctl.text import sentence
 
 _TIMES = (
     Column("what", "time"),
@@ -76,12 +75,12 @@ def bench_document(run: BenchRun) -> Document:
             [
                 sentence(
                     "bench-second-topic-ended",
-                    "{message_count} in {counted_s:,.1f} s: {messages_per_s} and {bytes_per_s} a second; "
+                    "{message_count} in {counted_ms}: {messages_per_s} and {bytes_per_s} a second; "
                     "topic {topic}; ended by {ended_by}",
                     message_count=counted(run.message_count, "message"),
-                    counted_s=run.counted_s,
-                    messages_per_s=rate(run.messages_per_s),
-                    bytes_per_s=size(round(run.bytes_per_s)),
+                    counted_ms=run.counted_s * 1000,
+                    messages_per_s=run.messages_per_s,
+                    bytes_per_s=round(run.bytes_per_s),
                     topic=run.topic,
                     ended_by=run.ended_by,
                 ),
@@ -101,7 +100,7 @@ def bench_document(run: BenchRun) -> Document:
             Table(
                 _ERRORS,
                 run.errors,
-                title=composed("{error_count} failed", error_count=counted(run.error_count, "request")),
+                title=sentence("bench-failed", "{error_count} failed", error_count=counted(run.error_count, "request")),
             )
         )
     blocks.append(
@@ -123,7 +122,7 @@ def bench_document(run: BenchRun) -> Document:
                     sentence(
                         "bench-our-busiest-process-used",
                         "our busiest process used {cpu_share} of a core",
-                        cpu_share=share(run.client.cpu_share),
+                        cpu_share=run.client.cpu_share,
                     ),
                 ]
             )
@@ -147,20 +146,20 @@ def _bars_of(series: Sequence[BenchSecond]) -> list[str]:
     lines = [
         sentence(
             "bench-messages-second",
-            "messages a second  {spark_line}  {rates:,.0f} to {rates_2:,.0f}",
+            "messages a second  {spark_line}  {least_per_s} to {most_per_s}",
             spark_line=spark_line(rates),
-            rates=min(rates),
-            rates_2=max(rates),
+            least_per_s=min(rates),
+            most_per_s=max(rates),
         )
     ]
     if slow:
         lines.append(
             sentence(
                 "bench-ms",
-                "p99                {spark_line}  {slow:,.3g} to {slow_2:,.3g} ms",
+                "p99                {spark_line}  {least_ms} to {most_ms}",
                 spark_line=spark_line(slow),
-                slow=min(slow),
-                slow_2=max(slow),
+                least_ms=min(slow),
+                most_ms=max(slow),
             )
         )
     return lines

@@ -205,7 +205,7 @@ def description_document(broker: LiveBroker) -> Document:
         pools.append(
             sentence(
                 "broker-sends-waiting-oldest-ms",
-                "sends: {count} of {capacity} waiting, the oldest for {head_wait_ms} ms",
+                "sends: {count} of {capacity:,} waiting, the oldest for {head_wait_ms}",
                 count=sends.count,
                 capacity=sends.capacity,
                 head_wait_ms=sends.head_wait_ms,
@@ -215,7 +215,7 @@ def description_document(broker: LiveBroker) -> Document:
         pools.append(
             sentence(
                 "broker-pulls-waiting-oldest-ms",
-                "pulls: {count} of {capacity} waiting, the oldest for {head_wait_ms} ms",
+                "pulls: {count} of {capacity:,} waiting, the oldest for {head_wait_ms}",
                 count=pulls.count,
                 capacity=pulls.capacity,
                 head_wait_ms=pulls.head_wait_ms,

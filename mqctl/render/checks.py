@@ -15,7 +15,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.summary import VERDICTS
+from mqctl.render.severity_words import VERDICTS
 from mqctl.text import Word, argv_of, composed, joined, printable, sentence
 
 
@@ -151,8 +151,9 @@ def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
     every: dict[str, None] = {}
     for item in rows:
         if item.next_command:
-            first.setdefault(item.check, f"next: {item.next_command}")
-            every.setdefault(f"next: {item.next_command}")
+            line = sentence("next-line", "next: {command}", command=item.next_command)
+            first.setdefault(item.check, line)
+            every.setdefault(line)
     lines = [*every] if len(every) <= _NEXT_SHOWN else list(dict.fromkeys(first.values()))
     return [Paragraphs(lines)] if lines else []
 

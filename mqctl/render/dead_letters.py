@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from mqctl import units
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
 from mqctl.model.config import perm_text
@@ -27,7 +26,7 @@ from mqctl.model.retry_ladder import RetryLadder
 from mqctl.model.retry_limit import LimitOf, MemberLimit
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
-from mqctl.text import Word, keep_texts, sentence
+from mqctl.text import Word, composed, keep_texts, sentence
 
 GROUP_COLUMNS = (
     Column("group", "consumer group"),
@@ -353,7 +352,7 @@ def _again(letters: Sequence[DeadLetter], limit: MemberLimit | None) -> str | No
             "if the cause is not fixed, orderly members try a message sent again in place, and its queue waits "
             "behind it",
         )
-    tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
+    tries = ladder.retry_max_times + 1
     early = sorted(
         {
             letter.failed_count
@@ -363,29 +362,31 @@ def _again(letters: Sequence[DeadLetter], limit: MemberLimit | None) -> str | No
     )
     again = sentence(
         "dlq-if-cause-not-fixed",
-        "if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
-        span=span,
+        "if the cause is not fixed, a message sent again is a dead letter after {span_ms} (failures: {tries:,})",
+        span_ms=ladder.whole_ms(),
         tries=tries,
     )
     if early:
-        failures = f"{early[0]:,}" if len(early) == 1 else f"{early[0]:,} to {early[-1]:,}"
+        failures = composed("{count}", count=early[0])
+        if len(early) > 1:
+            failures = sentence("dlq-failures-range", "{least:,} to {most:,}", least=early[0], most=early[-1])
         if limit is not None:
             return sentence(
                 "dlq-if-cause-not-fixed-members",
                 "if the cause is not fixed, a message sent again may be given up as early as these "
-                "were (failures: {failures}); the limit of the members online comes after {span} (failures: "
+                "were (failures: {failures}); the limit of the members online comes after {span_ms} (failures: "
                 "{tries:,})",
                 failures=failures,
-                span=span,
+                span_ms=ladder.whole_ms(),
                 tries=tries,
             )
         return sentence(
             "dlq-if-cause-not-fixed-message",
             "if the cause is not fixed, a message sent again may be given up as early as these "
-            "were (failures: {failures}); the group's own limit comes after {span} (failures: "
+            "were (failures: {failures}); the group's own limit comes after {span_ms} (failures: "
             "{tries:,})",
             failures=failures,
-            span=span,
+            span_ms=ladder.whole_ms(),
             tries=tries,
         )
     return again
@@ -514,12 +515,12 @@ def _window(window: RepairWindow) -> str:
         if known == failing
         else sentence("dlq-known", " (known of {known} of {failing})", known=known, failing=failing)
     )
-    at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     return sentence(
         "dlq-if-every-try-fails",
-        "  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then",
-        at=at,
-        span=span,
+        "  if every try fails, the first becomes a dead letter at {closes_time_ms}, in "
+        "{closes_in_ms}{whole}: have the fix out by then",
+        closes_time_ms=window.closes_ms,
+        closes_in_ms=window.closes_in_ms,
         whole=whole,
     )
 

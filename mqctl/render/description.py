@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from mqctl import units
 from mqctl.model.config import perm_text
 from mqctl.model.config_file import FileSource
 from mqctl.model.counts import counted
@@ -23,7 +22,7 @@ _USED = {
 }
 TOPIC_COLUMNS = (
     Column("topic", "topic"),
-    Column("kind", "kind"),
+    Column("kind", "kind", CellKind.WORDS),
     Column("perm", "perm"),
     Column("read_queue_count", "read queues", CellKind.COUNT, none="?"),
     Column("write_queue_count", "write queues", CellKind.COUNT, none="?"),
@@ -31,7 +30,11 @@ TOPIC_COLUMNS = (
     Column("first_store_time_ms", "oldest", CellKind.TIME_MS),
     Column("last_store_time_ms", "newest", CellKind.TIME_MS),
 )
-GAP_COLUMNS = (Column("part", "part"), Column("scope", "where"), Column("reason", "reason", CellKind.SENTENCE))
+GAP_COLUMNS = (
+    Column("part", "part", CellKind.WORDS),
+    Column("scope", "where"),
+    Column("reason", "reason", CellKind.SENTENCE),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +139,7 @@ def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
     yield sentence(
         "description-observed-at-ms",
         "as of            {observed_at_ms} ({observed_from})",
-        observed_at_ms=units.instant(origin.observed_at_ms),
+        observed_at_ms=origin.observed_at_ms,
         observed_from=Word(origin.observed_from),
     )
     if origin.kind is OriginKind.LIVE:
@@ -147,11 +150,10 @@ def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
                 "looks            1, without rates; mqctl snapshot save --window 60s FILE saves 2",
             )
         else:
-            span = units.duration(origin.observed_at_ms - earlier.origin.observed_at_ms)
             yield sentence(
                 "description-looks-apart-group-lag",
-                "looks            2, {span} apart: mqctl group lag --advise --snapshot FILE shows rates",
-                span=span,
+                "looks            2, {span_ms} apart: mqctl group lag --advise --snapshot FILE shows rates",
+                span_ms=origin.observed_at_ms - earlier.origin.observed_at_ms,
             )
     if origin.redacted:
         yield sentence(
@@ -183,8 +185,8 @@ def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
     if broker.transactions is not None:
         yield sentence(
             "description-transactions-pending",
-            "transactions     {pending} pending",
-            pending=units.count(len(broker.transactions.pending)),
+            "transactions     {pending_count} pending",
+            pending_count=len(broker.transactions.pending),
         )
 
 
@@ -194,24 +196,24 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
         "last stop        {has_abort}",
         has_abort=sentence("description-unclean-abort-still-running", "unclean (abort is there), or still running")
         if storage.has_abort
-        else "clean",
+        else sentence("description-clean", "clean"),
     )
     log = storage.commit_log
     if log is not None:
-        files, held = counted(log.file_count, "file"), units.size(log.max_offset - log.min_offset)
-        first, end = units.count(log.min_offset), units.count(log.max_offset)
         yield sentence(
             "description-commit-log-offsets",
-            "commit log       {files}, offsets {first} to {end} ({held})",
-            files=files,
-            first=first,
-            end=end,
-            held=held,
+            "commit log       {files}, offsets {first:,} to {end:,} ({size_bytes})",
+            files=counted(log.file_count, "file"),
+            first=log.min_offset,
+            end=log.max_offset,
+            size_bytes=log.max_offset - log.min_offset,
         )
         if log.oldest_store_time_ms is not None and log.newest_store_time_ms is not None:
-            oldest, newest = units.instant(log.oldest_store_time_ms), units.instant(log.newest_store_time_ms)
             yield sentence(
-                "description-store-times", "store times      {oldest} to {newest}", oldest=oldest, newest=newest
+                "description-store-times",
+                "store times      {oldest_time_ms} to {newest_time_ms}",
+                oldest_time_ms=log.oldest_store_time_ms,
+                newest_time_ms=log.newest_store_time_ms,
             )
     if storage.checkpoint is not None:
         yield sentence("description-checkpoint", "checkpoint       {status}", status=storage.checkpoint.status)

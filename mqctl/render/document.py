@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from mqctl.model.column import CellKind, Column
 from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.render.layout import COMMON
 from mqctl.text import sentence
 
 __all__ = ["NOTHING", "CellKind", "Column", "Document", "Paragraphs", "Table"]
@@ -23,6 +24,7 @@ class Table:
     rows: Sequence[object]
     title: str = ""
     empty: str = NOTHING
+    common: str = COMMON
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ EVENTS = {
     "member-left": Sentence("event-member-left", "{group}: {client} left, members now: {after}"),
     "member-left_many": Sentence("event-member-left-many", "{group}: {times} members left"),
     "member-flapped": Sentence(
-        "event-member-flapped", "{group}: {client} left and came back {times} times within {span}"
+        "event-member-flapped", "{group}: {client} left and came back {times} times within {span_ms}"
     ),
     "queues-shared": Sentence(
         "event-queues-shared",
@@ -23,7 +23,7 @@ EVENTS = {
     ),
     "offset-stopped": Sentence(
         "event-offset-stopped",
-        "{place}: offsets stopped for {span} on {queues:queue} with {messages:message} behind them",
+        "{place}: offsets stopped for {span_ms} on {queues:queue} with {messages:message} behind them",
     ),
     "offset-stopped_still": Sentence(
         "event-offset-stopped-still",
@@ -40,14 +40,16 @@ EVENTS = {
     "offset-went-back": Sentence(
         "event-offset-went-back", "{place}: offsets went back by {messages:message} on {queues:queue}; these come again"
     ),
-    "backlog-began": Sentence("event-backlog-began", "{place}: backlog began, in {in}/s, out {out}/s"),
+    "backlog-began": Sentence("event-backlog-began", "{place}: backlog began, in {in_per_s:/s}, out {out_per_s:/s}"),
     "backlog-began_old": Sentence(
         "event-backlog-began-old", "{place}: backlog of {count} was there when the recording begins"
     ),
     "backlog-peaked": Sentence(
-        "event-backlog-peaked", "{place}: backlog peaked at {count}, in {in}/s, out {out}/s until then"
+        "event-backlog-peaked", "{place}: backlog peaked at {count}, in {in_per_s:/s}, out {out_per_s:/s} until then"
     ),
-    "backlog-drained": Sentence("event-backlog-drained", "{place}: backlog drained, out {out}/s while {in}/s came in"),
+    "backlog-drained": Sentence(
+        "event-backlog-drained", "{place}: backlog drained, out {out_per_s:/s} while {in_per_s:/s} came in"
+    ),
     "broker-lost": Sentence("event-broker-lost", "broker {broker} lost"),
     "broker-back": Sentence("event-broker-back", "broker {broker} is there"),
     "role-changed": Sentence("event-role-changed", "broker {broker}: role changed from {before} to {after}"),
@@ -57,9 +59,9 @@ EVENTS = {
     "setting-changed_made": Sentence("event-setting-changed-made", "{subject}: {after} created"),
     "setting-changed_gone": Sentence("event-setting-changed-gone", "{subject}: {before} deleted"),
     "change-made": Sentence("event-change-made", "mqctl {before} of {reason} ({after}); by {who} ({id})"),
-    "not-recorded": Sentence("event-not-recorded", "not recorded for {span}: {why}"),
+    "not-recorded": Sentence("event-not-recorded", "not recorded for {span_ms}: {why}"),
     "not-recorded_still": Sentence("event-not-recorded-still", "not recorded from here on: {why}"),
-    "clock-jumped": Sentence("event-clock-jumped", "the recorder's clock jumped by {span}"),
+    "clock-jumped": Sentence("event-clock-jumped", "the recorder's clock jumped by {span_ms}"),
 }
 """By the kind of an event, and what is special about it."""
 GAPS = {

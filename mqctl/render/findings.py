@@ -33,12 +33,13 @@ from mqctl.render.findings_alike import (
     with_mode,
 )
 from mqctl.render.recorded import recorded_lines
+from mqctl.render.severity_words import VERDICTS
 from mqctl.render.standing import standing_lines
 from mqctl.render.summary import offline_line, summary_lines
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes, unproven_lines
 from mqctl.rules.engine.playbooks import arguments
 from mqctl.rules.engine.why_words import reason
-from mqctl.text import argv_of, keep_texts, plain_values, printable, sentence
+from mqctl.text import Word, argv_of, composed, keep_texts, plain_values, printable, sentence
 
 if TYPE_CHECKING:
     from mqctl.lag.advice import BacklogAdvice
@@ -387,9 +388,9 @@ def _headline(
     origin = snapshot.origin
     yield sentence(
         "doctor-judged",
-        "{source}, judged as of {time}",
+        "{source}, judged as of {time_ms}",
         source=origin.location,
-        time=units.instant(origin.observed_at_ms),
+        time_ms=origin.observed_at_ms,
     )
     if snapshot.past is not None:
         yield from recorded_lines(snapshot.past)
@@ -408,9 +409,9 @@ def _headline(
     if report.time_scale != 1:
         yield sentence(
             "doctor-time-scale",
-            "Time scale {scale}: a minute of clients, brokers and rules is {minute} here.",
-            scale=f"{report.time_scale:g}",
-            minute=units.duration(round(60_000 / report.time_scale)),
+            "Time scale {scale:.4g}: a minute of clients, brokers and rules is {minute_ms} here.",
+            scale=report.time_scale,
+            minute_ms=round(60_000 / report.time_scale),
         )
     if report.online_group_count == 0 and not groups:
         yield sentence(
@@ -421,8 +422,12 @@ def _headline(
 
 def finding_block(row: FindingRow, finding: Finding, explain: bool) -> Paragraphs:  # noqa: FBT001
     """Builds the paragraph of one finding; `explain` adds its evidence."""
-    lines = [f"{row.severity.upper()}  {row.code}  {row.about}", indented(row.what), *labelled(row)]
+    lines = [
+        composed("{severity}  {code}  {about}", severity=VERDICTS[row.severity], code=row.code, about=row.about),
+        indented(row.what),
+        *labelled(row),
+    ]
     if explain:
-        lines.append(label("confidence", row.confidence))
+        lines.append(label("confidence", Word(row.confidence)))
         lines += map(indented, evidence_text(finding))
     return Paragraphs([printable(line) for line in lines], severity=row.severity)

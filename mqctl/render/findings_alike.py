@@ -13,6 +13,7 @@ from mqctl.model.lag import coarse
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Paragraphs
 from mqctl.render.finding_texts import title
+from mqctl.render.severity_words import VERDICTS
 from mqctl.text import composed, printable, sentence
 
 _APART = 3
@@ -228,7 +229,7 @@ def alike_block(alike: Sequence[Told], online: Collection[str] | None = None, *,
         if 1 < groups < len(alike)
         else sentence("doctor-findings-worst-first", "{title}: {count:,} findings, worst first", **figures)
     )
-    lines = [composed("{severity}  {code}  {count}", severity=severity.upper(), code=worst.code, count=count)]
+    lines = [composed("{severity}  {code}  {count}", severity=VERDICTS[severity], code=worst.code, count=count)]
     lines += [indented(row.what) for row, _ in named]
     if len(alike) > len(named):
         more = len(alike) - len(named)

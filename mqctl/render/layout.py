@@ -15,6 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
+
+COMMON = sentence("table-in-every-row", "in every row: ")
+"""What is said before that which all rows of a table have in common."""
 
 _GAP = 2
 _HANGING = 2
@@ -41,12 +45,14 @@ class Grid:
         right: whether the cells of a column stand to the right; such cells are numbers and never broken.
         rows: cells by row and column.
         styles: the style of each cell.
+        common: what is said before that which all rows have in common.
     """
 
     titles: Sequence[str]
     right: Sequence[bool]
     rows: Sequence[Sequence[str]]
     styles: Sequence[Sequence[str]]
+    common: str = COMMON
 
     def without(self, dropped: set[int]) -> Grid:
         """Returns the grid without some columns."""
@@ -60,6 +66,7 @@ class Grid:
             right=[self.right[place] for place in kept],
             rows=[pick(row) for row in self.rows],
             styles=[pick(row) for row in self.styles],
+            common=self.common,
         )
 
     def of_rows(self, kept: set[int]) -> Grid:
@@ -69,6 +76,7 @@ class Grid:
             right=self.right,
             rows=[self.rows[number] for number in sorted(kept)],
             styles=[self.styles[number] for number in sorted(kept)],
+            common=self.common,
         )
 
 
@@ -123,7 +131,7 @@ def table_lines(grid: Grid, room: int, *, whole: bool = False) -> Iterator[list[
         common = _common(tried, room) if widths is None else set()
         if common:
             shared = "  ".join(f"{tried.titles[place]} {tried.rows[0][place]}" for place in sorted(common))
-            yield from ([(line, "dim")] for line in wrapped(f"in every row: {shared}", room))
+            yield from ([(line, "dim")] for line in wrapped(f"{grid.common}{shared}", room))
             widths = _widths(tried.without(common), room)
         if widths is not None:
             grid = tried.without(common)

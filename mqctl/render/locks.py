@@ -12,7 +12,6 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import key_of, sentence, values_of
-from mqctl.units import share
 
 LOCK_COLUMNS = (
     Column("topic", "topic"),
@@ -119,7 +118,7 @@ def lock_document(consuming: LockedGroup, locks: Sequence[QueueLock]) -> Documen
         "lock-pops-brokers-share-out",
         "{group} pops {popped}: brokers share out the messages, no queue has an owner or a lock",
         group=group,
-        popped=", ".join(popped),
+        popped=popped,
     )
     if concurrent:
         line = sentence(
@@ -359,7 +358,7 @@ def order_document(report: OrderCheckReport) -> Document:
         else sentence(
             "lock-lie-where-hash-puts",
             "; {by_hash_share} lie where the hash puts them",
-            by_hash_share=share(report.by_hash_share),
+            by_hash_share=report.by_hash_share,
         )
     )
     lines = [

@@ -272,44 +272,74 @@ def message_blocks(rows: Sequence[ShownMessage], now_ms: int | None = None) -> l
 
 
 def _lines(row: ShownMessage, now_ms: int | None) -> list[str]:
-    broker = f" on {row.broker_name}" if row.broker_name else ""
-    head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}{broker}"
     lines = [_waits(row.waiting, now_ms)] if row.waiting else []
     lines += [
         sentence(
             "message-head",
-            "{head}  (physical offset {offset}, {size})",
-            head=printable(head),
-            offset=row.physical_offset,
+            "{topic} queue {queue_id} offset {queue_offset}{broker}  (physical offset {physical_offset}, {size})",
+            topic=printable(row.topic),
+            queue_id=row.queue_id,
+            queue_offset=row.queue_offset,
+            broker=sentence("common-broker", " on {broker}", broker=printable(row.broker_name))
+            if row.broker_name
+            else "",
+            physical_offset=row.physical_offset,
             size=counted(row.size_bytes, "byte"),
         ),
-        f"  id        {row.message_id}",
-        f"  stored    {units.instant(row.store_time_ms)} at {row.store_host}",
-        f"  born      {units.instant(row.born_time_ms)} at {row.born_host}",
+        sentence("message-id", "  id        {message_id}", message_id=row.message_id),
+        sentence(
+            "message-stored-at",
+            "  stored    {store_time_ms} at {store_host}",
+            store_time_ms=row.store_time_ms,
+            store_host=row.store_host,
+        ),
+        sentence(
+            "message-born-at",
+            "  born      {born_time_ms} at {born_host}",
+            born_time_ms=row.born_time_ms,
+            born_host=row.born_host,
+        ),
     ]
     if row.reconsume_times:
-        lines.append(f"  retries   {row.reconsume_times}")
+        lines.append(sentence("message-retries", "  retries   {reconsume_times}", reconsume_times=row.reconsume_times))
     lines += [f"  {printable(name)} = {printable(value)}" for name, value in sorted(row.properties.items())]
     if row.body_problem:
-        lines.append(f"  body      {row.body_problem}; stored bytes follow")
+        lines.append(
+            sentence(
+                "message-body-not-unpacked", "  body      {problem}; stored bytes follow", problem=row.body_problem
+            )
+        )
     if row.body is not None:
         lines += _body_lines(row)
     return lines
 
 
 def _waits(waiting: PendingDelivery, now_ms: int | None) -> str:
-    place = "in the timer" if waiting.level is None else f"on level {waiting.level}"
-    due = "due time not known" if waiting.due_time_ms is None else f"due {units.instant(waiting.due_time_ms)}"
-    if now_ms is not None and waiting.due_time_ms is not None and waiting.due_time_ms > now_ms:
-        due += f" (in {units.duration(waiting.due_time_ms - now_ms)})"
-    return f"{printable(waiting.topic)}: waiting {place}, {due}"
+    due_ms = waiting.due_time_ms
+    due = (
+        sentence("message-due-time-not-known", "due time not known")
+        if due_ms is None
+        else sentence("delay-due", "due {due_time_ms}", due_time_ms=due_ms)
+    )
+    if now_ms is not None and due_ms is not None and due_ms > now_ms:
+        due = sentence("message-due-in", "{due} (in {due_in_ms})", due=due, due_in_ms=due_ms - now_ms)
+    topic = printable(waiting.topic)
+    if waiting.level is None:
+        return sentence("message-waits-in-timer", "{topic}: waiting in the timer, {due}", topic=topic, due=due)
+    return sentence(
+        "message-waits-on-level",
+        "{topic}: waiting on level {level}, {due}",
+        topic=topic,
+        level=waiting.level,
+        due=due,
+    )
 
 
 def _body_lines(row: ShownMessage) -> list[str]:
     text = json.dumps(row.body, ensure_ascii=False, indent=2) if row.body_encoding == "json" else str(row.body)
     note = "" if row.body_encoding in ("text", "json") else f", {row.body_encoding}"
     return [
-        composed("  body      {size}{note}", size=counted(row.body_bytes, "byte"), note=note),
+        sentence("message-body", "  body      {size}{note}", size=counted(row.body_bytes, "byte"), note=note),
         *(f"    {printable(line)}" for line in text.splitlines()),
     ]
 

@@ -199,7 +199,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
                 sentence(
                     "offset-group-created",
                     "the group will be created on {creates_on}",
-                    creates_on=", ".join(plan.creates_on),
+                    creates_on=plan.creates_on,
                 )
             ]
             if plan.creates_on

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl import units
 from mqctl.model.past import RecordedPast, RecordingGap
 from mqctl.render.event_words import not_recorded
 from mqctl.text import printable, sentence
@@ -16,10 +15,10 @@ def recorded_lines(past: RecordedPast) -> Iterator[str]:
     """Yields how far back a recording goes, and its longest gaps."""
     yield sentence(
         "recorded-since",
-        "recorded in {place} since {time} ({span} before that moment)",
+        "recorded in {place} since {time_ms} ({span_ms} before that moment)",
         place=printable(past.recording),
-        time=units.instant(past.begin_ms),
-        span=units.duration(past.until_ms - past.begin_ms),
+        time_ms=past.begin_ms,
+        span_ms=past.until_ms - past.begin_ms,
     )
     longest = sorted(past.gaps, key=lambda gap: gap.since_ms - gap.until_ms)[:_GAPS_NAMED]
     for gap in sorted(longest, key=lambda gap: gap.since_ms):
@@ -31,9 +30,9 @@ def recorded_lines(past: RecordedPast) -> Iterator[str]:
 def _gap_line(gap: RecordingGap) -> str:
     return sentence(
         "recorded-gap",
-        "not recorded from {since} to {until} ({span}): {why}",
-        since=units.instant(gap.since_ms),
-        until=units.instant(gap.until_ms),
-        span=units.duration(gap.until_ms - gap.since_ms),
+        "not recorded from {since_time_ms} to {until_time_ms} ({span_ms}): {why}",
+        since_time_ms=gap.since_ms,
+        until_time_ms=gap.until_ms,
+        span_ms=gap.until_ms - gap.since_ms,
         why=not_recorded(gap.kind, gap.reason),
     )

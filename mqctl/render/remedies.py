@@ -38,13 +38,13 @@ def remedy_tables(advices: Sequence[BacklogAdvice]) -> list[Table]:
 
 
 def _title(advice: BacklogAdvice) -> str:
-    values = {"group": advice.group, "topic": advice.topic, "target": units.Duration(advice.target_ms)}
+    values = {"group": advice.group, "topic": advice.topic, "target_ms": advice.target_ms}
     if advice.consume_ms is None:
-        return sentence("remedies-title", "{group} on {topic}: to drain within {target}", **values)
+        return sentence("remedies-title", "{group} on {topic}: to drain within {target_ms}", **values)
     return sentence(
         "remedies-title-timed",
-        "{group} on {topic}: the listener takes {each} each time; to drain within {target}",
-        each=units.Duration(round(advice.consume_ms)),
+        "{group} on {topic}: the listener takes {each_ms} each time; to drain within {target_ms}",
+        each_ms=round(advice.consume_ms),
         **values,
     )
 
@@ -66,10 +66,10 @@ def _reason(item: Remedy) -> str:
         return text()
     said = text(
         key=printable(forecast.busiest_key or "-"),
-        share=f"{forecast.busiest_share:.0%}",
-        gain=f"{forecast.gain:.1f}",
-        now=_rate(forecast.queue_tps),
-        then=_rate(forecast.key_tps),
+        busiest_share=forecast.busiest_share,
+        gain=forecast.gain,
+        queue_tps=forecast.queue_tps,
+        key_tps=forecast.key_tps,
     )
     if forecast.is_exact:
         return sentence(
@@ -85,7 +85,3 @@ def _reason(item: Remedy) -> str:
         read=forecast.read_count,
         waiting=forecast.waiting_count,
     )
-
-
-def _rate(value: float | None) -> str | None:
-    return None if value is None else f"{value:,.1f}"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from mqctl import units
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.said import Said
@@ -165,12 +164,11 @@ def running_document(running: RunningScenario) -> Document:
 
 def scale_text(time_scale: float) -> str:
     """Returns a time scale in words."""
-    minute = units.duration(round(60_000 / time_scale))
     return sentence(
         "scenario-minute-clients-brokers-rules",
-        "{time_scale:g}: a minute of clients, brokers and rules is {minute}",
+        "{time_scale:g}: a minute of clients, brokers and rules is {minute_ms}",
         time_scale=time_scale,
-        minute=minute,
+        minute_ms=round(60_000 / time_scale),
     )
 
 

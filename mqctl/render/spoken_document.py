@@ -8,7 +8,7 @@ from dataclasses import replace
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.text import shown_blocks
+from mqctl.render.text import SpokenWord, shown_blocks
 from mqctl.render.translation import spoken, words
 from mqctl.text import Text
 
@@ -38,7 +38,7 @@ def spoken_block(block: Table | Paragraphs, lang: Lang | None) -> Table | Paragr
     """Returns one block in a language."""
     if isinstance(block, Table):
         return spoken_table(block, lang)
-    return block if block.stored else replace(block, lines=[spoken(line, lang) for line in block.lines])
+    return replace(block, lines=[spoken(line, lang) for line in block.lines])
 
 
 def spoken_table(table: Table, lang: Lang | None) -> Table:
@@ -51,6 +51,7 @@ def spoken_table(table: Table, lang: Lang | None) -> Table:
         rows=[_row(row, table.columns, lang) for row in table.rows],
         title=spoken(table.title, lang),
         empty=spoken(table.empty, lang),
+        common=spoken(table.common, lang),
     )
 
 
@@ -64,6 +65,8 @@ def _cell(value: object, kind: CellKind, lang: Lang) -> str | None:
     """Returns what a cell says in a language; None for a name or a number, which stays."""
     if isinstance(value, Text):
         return spoken(value, lang)
+    if kind is CellKind.SEVERITY and isinstance(value, str):
+        return SpokenWord(words(value), value)
     if kind is CellKind.FLAG and isinstance(value, bool):
         return words(_FLAGS[value])
     return words(value) if kind is CellKind.WORDS and isinstance(value, str) else None

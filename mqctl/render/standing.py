@@ -6,7 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from mqctl import units
 from mqctl.model.command_line import command_line
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
 from mqctl.model.lazy_dataclass import dataclass
@@ -123,14 +122,13 @@ def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:
 
 
 def _behind(lag: GroupLag, snapshot: ClusterSnapshot, source: str) -> str:
-    span = units.duration(lag.lag_ms) if lag.lag_ms is not None else "?"
     line = sentence(
         "standing-waiting-oldest",
-        "{group} on {topic}: {count:,} waiting, the oldest for {span}",
+        "{group} on {topic}: {count:,} waiting, the oldest for {lag_ms}",
         group=lag.group,
         topic=lag.topic,
         count=lag.lag_count,
-        span=span,
+        lag_ms=lag.lag_ms,
     )
     live = snapshot.origin.kind is OriginKind.LIVE and snapshot.origin.archive is None and snapshot.past is None
     advise = command_line("mqctl group lag {} -g {} --advise", shlex.split(source), lag.group)

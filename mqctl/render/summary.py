@@ -12,6 +12,7 @@ from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.findings_alike import FindingRow, Told
+from mqctl.render.severity_words import VERDICTS
 from mqctl.text import key_of, printable, sentence
 from mqctl.units import Count
 
@@ -22,13 +23,6 @@ _BESIDE_ROWS = 3  # of a table: an empty line, its title, its heads
 SUMMARY = "doctor-summary"
 """Key of the line with the verdict."""
 _FIRST = "doctor-first"
-VERDICTS = {
-    "ok": sentence("verdict-ok", "OK"),
-    "warning": sentence("verdict-warning", "WARNING"),
-    "error": sentence("verdict-error", "ERROR"),
-    "fatal": sentence("verdict-fatal", "FATAL"),
-    "unknown": sentence("verdict-unknown", "UNKNOWN"),
-}
 
 
 class JudgedReport(Protocol):

@@ -52,6 +52,25 @@ _RIGHT = frozenset(
 )
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 _SEVERITY_STYLE |= {"unknown": "yellow", "ok": "green"}
+
+
+class SpokenWord(str):
+    """A word in the language of the command line, which knows what it is in English.
+
+    Attributes:
+        word: the English.
+    """
+
+    __slots__ = ("word",)
+
+    word: str
+
+    def __new__(cls, shown: str, word: str) -> SpokenWord:
+        made = super().__new__(cls, shown)
+        made.word = word
+        return made
+
+
 # ECMA-48, select graphic rendition.
 _STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -171,6 +190,7 @@ def _fitted(block: Table | Paragraphs, *, wide: bool, room: int) -> Iterator[lis
         right=[is_right(column) for column in columns],
         rows=[[cell(column, row) for column in columns] for row in block.rows],
         styles=[[_style(column, row) for column in columns] for row in block.rows],
+        common=printable(block.common),
     )
     yield from table_lines(grid, room, whole=wide)
 
@@ -190,4 +210,5 @@ def _with_style(text: str, style: str) -> str:
 def _style(column: Column, row: object) -> str:
     if column.kind is not CellKind.SEVERITY:
         return ""
-    return _SEVERITY_STYLE.get(str(getattr(row, column.key)), "")
+    value = getattr(row, column.key)
+    return _SEVERITY_STYLE.get(value.word if isinstance(value, SpokenWord) else str(value), "")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mqctl.model.lang import Lang
-from mqctl.text import UNKNOWN, CommandLine, Text, Value, Word, filled, word_key
+from mqctl.text import NONE, UNKNOWN, CommandLine, Text, Value, Word, filled, word_key
 
 CATALOGUE = Path(__file__).with_name("messages") / "zh" / "texts.po"
 _ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"(?:\n|\Z))+)', re.MULTILINE)
@@ -68,7 +68,7 @@ def _unquoted(lines: str) -> str:
 
 def _filled(template: str, values: Mapping[str, Value]) -> str:
     spoken_values = {name: _spoken_value(value) for name, value in values.items()}
-    return filled(template, spoken_values, comma="、", unknown=words(UNKNOWN))
+    return filled(template, spoken_values, comma="、", unknown=words(UNKNOWN), none=words(NONE))
 
 
 def _spoken_value(value: Any) -> Value:

@@ -20,8 +20,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.remark import of_decoder, on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.own_files import write_whole
-from mqctl.text import composed, encoded, sentence
-from mqctl.units import Size
+from mqctl.text import encoded, sentence
 
 SCHEMA = f"snapshot/{forms.SNAPSHOT}"
 _BEFORE_CAUSES = "snapshot/1"
@@ -91,8 +90,8 @@ def _unpacked(file: Path, problem: str) -> bytes:
             if left < 0:
                 reason = sentence(
                     "snapshot-unpacks-to-more",
-                    "it unpacks to more than {limit}",
-                    limit=Size(_LIMIT_BYTES),
+                    "it unpacks to more than {limit_bytes}",
+                    limit_bytes=_LIMIT_BYTES,
                 )
                 raise BadInputError(
                     problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")
@@ -177,7 +176,8 @@ def _refuse_endless(snapshot: ClusterSnapshot, problem: str) -> None:
     ]
     for topic, count, most in counts:
         if count > most:
-            reason = composed(
+            reason = sentence(
+                "snapshot-topic-of-too-many-queues",
                 "topic {topic} has {count}, and mqctl reads at most {most:,}",
                 topic=on_one_line(topic),
                 count=counted(count, "queue"),

@@ -20,7 +20,6 @@ from mqctl.spark.saving import sections
 from mqctl.store.own_files import write_named
 from mqctl.store.plain_files import read_named
 from mqctl.text import sentence
-from mqctl.units import Size
 
 _SCHEMA = pa.schema(
     [
@@ -107,7 +106,7 @@ def _rows_in(data: bytes) -> list[dict[str, Any]]:
         raise ValueError(
             sentence(
                 "file-too-many-rows",
-                "it has {count} rows, at most {most} are read",
+                "it has {count:row}, the limit is {most:,}",
                 count=file.metadata.num_rows,
                 most=_MOST_ROWS,
             )
@@ -120,7 +119,7 @@ def _rows_in(data: bytes) -> list[dict[str, Any]]:
         left -= sum(_text_bytes(table.column(name)) for name in texts) + table.column("figures").nbytes
         if left < 0:
             raise ValueError(
-                sentence("snapshot-unpacks-to-more", "it unpacks to more than {limit}", limit=Size(_MOST_BYTES))
+                sentence("snapshot-unpacks-to-more", "it unpacks to more than {limit_bytes}", limit_bytes=_MOST_BYTES)
             )
         rows += table.cast(_SCHEMA).to_pylist()
     return rows

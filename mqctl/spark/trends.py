@@ -18,7 +18,6 @@ from mqctl.recording.kinds import COLUMNS, FORMAT, FORMAT_ENTRY, MOST_ROWS, RowK
 from mqctl.recording.place import open_place, pieces_in
 from mqctl.store.plain_files import LARGEST_BYTES, look_at
 from mqctl.text import sentence
-from mqctl.units import Size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -246,7 +245,7 @@ def _footer_problem(path: str) -> str:
     if "://" not in path:
         size, what = look_at(Path(path))
         if size is None or size > LARGEST_BYTES:
-            return what or sentence("file-larger-than", "it is larger than {limit}", limit=Size(LARGEST_BYTES))
+            return what or sentence("file-larger-than", "it is larger than {limit_bytes}", limit_bytes=LARGEST_BYTES)
     try:
         with fsspec.open(path) as file:
             footer = pq.read_metadata(file)
@@ -254,7 +253,10 @@ def _footer_problem(path: str) -> str:
         return sentence("cut-damaged", "cut or damaged: {split}", split=" ".join(str(error).split()))
     if footer.num_rows > MOST_ROWS:
         return sentence(
-            "file-too-many-rows", "it has {count} rows, at most {most} are read", count=footer.num_rows, most=MOST_ROWS
+            "file-too-many-rows",
+            "it has {count:row}, the limit is {most:,}",
+            count=footer.num_rows,
+            most=MOST_ROWS,
         )
     version = (footer.metadata or {}).get(FORMAT_ENTRY, b"none").decode(errors="replace")
     return (

@@ -65,7 +65,8 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
             sentence("store-could-not-read-checkpoint", "could not read the checkpoint file"),
             reason=sentence(
                 "store-times-ms-no-message",
-                "its times are {physical}, {queue} and {index} ms; no message is stored before 1970",
+                "its times, in milliseconds since 1970, are {physical}, {queue} and {index}; no message is "
+                "stored before that",
                 physical=physical,
                 queue=queue,
                 index=index,

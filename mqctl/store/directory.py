@@ -104,7 +104,7 @@ class StoreDirectory:
         if not path.is_dir() or not present:
             raise BadInputError(
                 sentence("could-not-open-store", "could not open the store {path}", path=path),
-                reason=sentence("store-none", "it has none of {parts}", parts=", ".join(_PARTS)),
+                reason=sentence("store-none", "it has none of {parts}", parts=_PARTS),
                 remedy=sentence(
                     "store-give-broker-storepathrootdir-default",
                     "give the broker's storePathRootDir (by default ~/store)",

@@ -99,7 +99,7 @@ class Disk:
                 sentence("could-not-open", "could not open {path}", path=path),
                 reason=sentence(
                     "store-bytes-says",
-                    "it has {size:byte}, {setting} says {size_bytes}",
+                    "it has {size:byte}, {setting} says {size_bytes:,}",
                     size=size,
                     setting=setting,
                     size_bytes=size_bytes,

@@ -71,7 +71,7 @@ class IndexFile:
                 sentence("store-could-not-read-index", "could not read the index file {path}", path=self.path.name),
                 reason=sentence(
                     "store-bytes-too-few-header",
-                    "{buffer:byte is/are} too few for its header of {index_header_bytes}",
+                    "{buffer:byte is/are} too few for its header of {index_header_bytes:,}",
                     buffer=len(self.buffer),
                     index_header_bytes=lay.INDEX_HEADER_BYTES,
                 ),

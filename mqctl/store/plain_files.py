@@ -10,7 +10,6 @@ from pathlib import Path
 from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.attached import source_of
 from mqctl.text import sentence
-from mqctl.units import Size
 
 LARGEST_BYTES = 256 << 20
 """Of a file that is read whole: ten times the `topics.json` of 100,000 topics."""
@@ -106,7 +105,9 @@ def _contents(descriptor: int, file: Path) -> bytes:
         pieces.append(piece)
         read += len(piece)
     raise UnfitFileError(
-        errno.EFBIG, sentence("file-larger-than", "it is larger than {limit}", limit=Size(LARGEST_BYTES)), str(file)
+        errno.EFBIG,
+        sentence("file-larger-than", "it is larger than {limit_bytes}", limit_bytes=LARGEST_BYTES),
+        str(file),
     )
 
 

@@ -139,7 +139,7 @@ class RecordWriter:
                 ),
                 reason=sentence(
                     "store-properties-take-bytes-most",
-                    "its properties take {text_count:byte}, at most {max_properties_length} fit",
+                    "its properties take {text_count:byte}, at most {max_properties_length:,} fit",
                     text_count=len(text),
                     max_properties_length=MAX_PROPERTIES_LENGTH,
                 ),

@@ -393,7 +393,7 @@ def _entry_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
             f"{QUEUES}/{topic}",
             sentence(
                 "store-rocksdb-entry-no-queue",
-                "an entry of {key_bytes} and {value_bytes:byte} is of no queue",
+                "an entry of {key_bytes:,} and {value_bytes:byte} is of no queue",
                 key_bytes=len(rest),
                 value_bytes=len(value),
             ),
@@ -419,7 +419,7 @@ def _end_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
             f"{QUEUES}/{topic}",
             sentence(
                 "store-rocksdb-bound-no-queue",
-                "a bound of {key_bytes} and {value_bytes:byte} is of no queue",
+                "a bound of {key_bytes:,} and {value_bytes:byte} is of no queue",
                 key_bytes=len(rest),
                 value_bytes=len(value),
             ),
@@ -455,7 +455,7 @@ def _topic_of(key: bytes) -> tuple[str, bytes]:
             f"{QUEUES}/{_shown(name)}",
             sentence(
                 "store-rocksdb-topic-too-long",
-                "a topic's name of {size:byte}, at most {most} are possible",
+                "a topic's name of {size:byte}, at most {most:byte is/are} possible",
                 size=size,
                 most=_LONGEST_TOPIC_BYTES,
             ),

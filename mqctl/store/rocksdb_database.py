@@ -14,7 +14,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.own_files import new_stream
 from mqctl.store.plain_files import LARGEST_BYTES, open_regular
 from mqctl.text import sentence
-from mqctl.units import Size
 
 _TRIES = 5
 _FEW_ROWS = 1 << 20
@@ -88,8 +87,8 @@ class Families:
                 raise DatabaseError(
                     sentence(
                         "store-rocksdb-unpacks-to",
-                        "the RocksDB database unpacks to more than {limit}",
-                        limit=Size(LARGEST_BYTES),
+                        "the RocksDB database unpacks to more than {limit_bytes}",
+                        limit_bytes=LARGEST_BYTES,
                     )
                 )
             texts[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
@@ -155,7 +154,7 @@ def _copy_file(source: Path, target: Path) -> None:
         if os.fstat(descriptor).st_size > _LARGEST_COPIED_BYTES:
             raise OSError(
                 errno.EFBIG,
-                sentence("file-larger-than", "it is larger than {limit}", limit=Size(_LARGEST_COPIED_BYTES)),
+                sentence("file-larger-than", "it is larger than {limit_bytes}", limit_bytes=_LARGEST_COPIED_BYTES),
                 str(source),
             )
         with new_stream(target) as copy:

@@ -78,7 +78,7 @@ def test_what_stops_says_so_in_chinese_and_its_command_is_to_be_typed_as_it_is(
     (record,) = journal.steps(KIND).all()
     errors = capsys.readouterr().err
     assert "中途停止：已中断\n" in errors
-    assert f"next: 再次执行同一命令；回退：mqctl undo {record.id}（先显示计划；加 --execute 执行）\n" in errors
+    assert f"下一步：再次执行同一命令；回退：mqctl undo {record.id}（先显示计划；加 --execute 执行）\n" in errors
 
 
 def test_nobody_else_changes_the_same_thing_meanwhile(journal: Journal) -> None:

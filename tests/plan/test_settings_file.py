@@ -85,7 +85,7 @@ def test_settings_of_topics(of: dict[str, Value], config: TopicConfig) -> None:
 @each(
     "of, said",
     [
-        ({"read_queue_count": 0}, "queues of topic T: 0; 1 to 65536 are possible"),
+        ({"read_queue_count": 0}, "queues of topic T: 0; possible: 1 to 65,536"),
         ({"write_queue_count": 0}, "queues of topic T: 0;"),
         ({"write_queue_count": -1}, "queues of topic T: -1;"),
         ({"read_queue_count": 65_537}, "queues of topic T: 65537;"),

@@ -148,9 +148,17 @@ def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
 OF_SEVERAL = re.compile(
     r"timeline-(groups|times|page-lines)|event-member-[a-z-]+|remedy-[a-z-]+|delay-first-listed|stacks-times"
     r"|bench-(too-short-judge|schedule-messages-second-kept|request-messages)|doctor-findings-groups-worst-first"
-    r"|follow-twice-more-times|snapshot-(messages-too-many-plan|most-sent-again-once)"
+    r"|local-scenario-time-scale|follow-twice-more-times|snapshot-(messages-too-many-plan|most-sent-again-once)"
 )
+LAST_OF_SEVERAL = ("and", "or", "和", "或")
 IS_COUNT = re.compile(r"count$|^times$|_ms$")
+
+
+def figure(name: str, spec: str | None, count: int) -> str | int | tuple[str, ...]:
+    """A number where a place has a form or the name of one; names where it has the word before the last of them."""
+    if spec in LAST_OF_SEVERAL:
+        return tuple(["text"] * count)
+    return count if spec or IS_COUNT.search(name) else "text"
 
 
 @each("lang", Lang)
@@ -160,7 +168,7 @@ def test_n11_every_sentence_agrees_with_its_counts(lang: Lang) -> None:
             continue  # rules have a test of their own
         for count in COUNTS:
             fields = [(name, spec) for _, name, spec, _ in Formatter().parse(template) if name]
-            figures = {name: count if spec or IS_COUNT.search(name) else "text" for name, spec in fields}
+            figures = {name: figure(name, spec, count) for name, spec in fields}
             check(filled(template, figures), lang)
 
 

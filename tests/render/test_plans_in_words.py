@@ -255,7 +255,7 @@ NUMBER_BEFORE_MANY = re.compile(
 ROOMS = {"plan", "execute", "operations", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
 NEVER_ONE = {
     "{} times as fast; busiest key {} has {} of an instance's; after a crash more is delivered again": "a decimal",
-    "{}/s instead of {}/s ({} times); busiest key {} has {} of an instance's; after a crash more is delivered "
+    "some instead of some ({} times); busiest key {} has {} of an instance's; after a crash more is delivered "
     "again": "a decimal",
     "{}: queue {} has {} of all messages, {} times the mean of its some.": "a decimal",
     "{}, and {} more groups alike": "told from four groups on",
@@ -266,7 +266,7 @@ NEVER_ONE = {
     "kill -3 {} writes the dump to its standard output: then {}; or {}": "a process id",
     "cannot take away {} of {} clients": "a group of one is refused before",
     "{} retries": "the title of a curve, of a group",
-    "each queue has one pull under way; one brought {} messages in {} ms": "a mean, with a decimal",
+    "each queue has one pull under way; one brought {} messages in {}": "a mean, with a decimal",
     "time cannot run {} times as fast": "once as fast is as it is",
     "a clock cannot run {} times as fast": "once as fast is as it is",
     "{} ({} times)": "told from two on",
@@ -306,4 +306,4 @@ def test_talk_of_a_plan_is_chinese() -> None:
         stopped=sentence("common-interrupted", "interrupted"),
         finish="mqctl undo 7",
     )
-    assert spoken(said, Lang.ZH) == "mqctl: 中途停止：已中断\n  next: mqctl undo 7"
+    assert spoken(said, Lang.ZH) == "mqctl: 中途停止：已中断\n  下一步：mqctl undo 7"

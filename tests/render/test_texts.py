@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from enum import StrEnum
 from string import Formatter
+from types import SimpleNamespace
 
 import msgspec
 from hypothesis import given, settings
@@ -16,12 +17,15 @@ from docs import texts
 from mqctl.allocation.locks import LockState
 from mqctl.cli.gaps import gap_lines
 from mqctl.cli.usage_texts import of_parser
+from mqctl.client.consumer.guards import DropReason
 from mqctl.commands.group import lag_view
 from mqctl.errors import RefusedError, UnreachableError
 from mqctl.local.scenario_files import load_scenario, scenario_names
+from mqctl.model.bench_comparison import BenchVerdict
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.dead_letter import GivenUp, RetryState
+from mqctl.model.finding import Severity
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.lag import LagState
 from mqctl.model.lag_trend import Trend
@@ -30,15 +34,21 @@ from mqctl.model.message_track import TrackState
 from mqctl.model.remark import quoted
 from mqctl.model.replicas import ReplicaState
 from mqctl.model.retry_limit import LimitOf
+from mqctl.model.storage_state import CheckpointStatus
+from mqctl.model.stored_message import PendingDelivery
 from mqctl.operations.local.scenario import scenario_row
 from mqctl.plan.delay_repair import RepairReason
 from mqctl.render import dead_letters, locks
-from mqctl.render.document import CellKind, Document, Paragraphs
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.messages_view import ShownMessage, message_blocks
 from mqctl.render.scenarios import RunningScenario, running_document
-from mqctl.render.spoken_document import spoken_document
+from mqctl.render.severity_words import VERDICTS
+from mqctl.render.spoken_document import spoken_block, spoken_document, spoken_table
+from mqctl.render.text import row_style
 from mqctl.render.translation import CATALOGUE, read_catalogue, spoken, words
 from mqctl.stacks.motion import Motion
-from mqctl.text import Text, Word, composed, encoded, joined, key_of, restored, sentence, values_of, word_key
+from mqctl.stacks.rules import StackClass
+from mqctl.text import Text, Word, composed, encoded, joined, key_of, printable, restored, sentence, values_of, word_key
 from tests.conftest import Outcome
 from tests.each import each
 
@@ -111,8 +121,16 @@ def _filled(template: str, remarks: list[str]) -> dict[str, object]:
     values: dict[str, object] = {}
     for _, name, spec, _ in Formatter().parse(template):
         if name:
-            values[name] = 7 if spec or isinstance(values.get(name), int) else remarks[len(values) % len(remarks)]
+            remark = remarks[len(values) % len(remarks)]
+            if spec in ("and", "or"):
+                values[name] = [remark, remarks[0]]
+            else:
+                values[name] = 7 if spec or isinstance(values.get(name), int) else remark
     return values
+
+
+def _parts(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 @settings(max_examples=20, deadline=None)
@@ -123,8 +141,8 @@ def test_what_others_said_stands_word_for_word_in_every_sentence_of_both_languag
         said = sentence(key, template, **values)
         quoted_places = {name for _, name, _, how in Formatter().parse(template) if how}
         for shown in (said, spoken(said, Lang.ZH)):
-            for name, value in values.items():
-                assert (repr(value) if name in quoted_places else str(value)) in shown, (key, name, shown)
+            for name, part in ((name, part) for name, value in values.items() for part in _parts(value)):
+                assert (repr(part) if name in quoted_places else str(part)) in shown, (key, name, shown)
 
 
 @settings(max_examples=100, deadline=None)
@@ -154,6 +172,46 @@ def test_a_remark_of_a_broker_is_the_same_in_the_notes_of_an_answer_and_in_error
         for line in block.lines
     ]
     assert lines == [f"未读取 {words(Part.QUEUES)}（in use of a b）：无法打开 {remark}: {quoted(remark)}"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(REMARKS, REMARKS, REMARKS)
+def test_a_stored_message_is_shown_as_it_is_in_both_languages(topic: str, name: str, body: str) -> None:
+    row = ShownMessage(
+        topic=topic,
+        queue_id=1,
+        queue_offset=2,
+        physical_offset=3,
+        size_bytes=4,
+        message_id="0A",
+        unique_key=None,
+        tags=None,
+        keys=None,
+        flag=0,
+        sys_flag=0,
+        born_time_ms=5,
+        born_host="h",
+        store_time_ms=6,
+        store_host="h",
+        reconsume_times=1,
+        prepared_transaction_offset=0,
+        body_crc=0,
+        properties={name: body},
+        body_bytes=len(body),
+        body_encoding="text",
+        body=body,
+        body_problem=name or None,
+        waiting=PendingDelivery(topic=topic, level=3, due_time_ms=7),
+        broker_name=name or None,
+    )
+    for lang in Lang:
+        (block,) = (spoken_block(block, lang) for block in message_blocks([row], now_ms=6))
+        assert isinstance(block, Paragraphs)
+        shown = "\n".join(block.lines)
+        assert f"{printable(topic)}" in shown and f"  {printable(name)} = {printable(body)}" in shown
+        assert [
+            f"    {printable(line)}" for line in body.splitlines() if f"    {printable(line)}" not in block.lines
+        ] == []
 
 
 @settings(max_examples=100, deadline=None)
@@ -243,12 +301,25 @@ def test_what_a_scenario_has_planted_is_chinese() -> None:
     assert "tag-loss: 同一消费组" in shown, shown
 
 
-STATES = (Trend, LagState, LockState, ReplicaState, GivenUp, LimitOf, RetryState, TrackState, Motion, RepairReason)
+STATES = (
+    *(Trend, LagState, LockState, ReplicaState, GivenUp, LimitOf, RetryState, TrackState, Motion, RepairReason),
+    *(StackClass, CheckpointStatus, BenchVerdict, DropReason),
+)
 
 
 @each("states", STATES)
 def test_n11_every_word_of_a_state_has_its_chinese(states: type[StrEnum]) -> None:
     assert [state for state in states if word_key("word", state) not in CHINESE] == []
+
+
+def test_severities_are_words_of_the_language_and_keep_their_colours() -> None:
+    column = Column("severity", "severity", CellKind.SEVERITY)
+    rows = [SimpleNamespace(severity=severity) for severity in Severity]
+    table = spoken_table(Table([column], rows), Lang.ZH)
+    severities = [getattr(row, column.key) for row in table.rows]
+    assert severities == ["提示", "警告", "错误", "致命"]
+    assert [row_style(table, row) for row in table.rows] == [row_style(Table([column], rows), row) for row in rows]
+    assert all(spoken(VERDICTS[severity], Lang.ZH) == words(severity) for severity in Severity)
 
 
 def test_n11_states_stand_in_columns_of_words() -> None:

@@ -24,7 +24,7 @@ def table(count: int, text: str) -> Any:
 
 
 BOMBS: dict[str, tuple[Any, str]] = {
-    "rows": (lambda: table((1 << 20) + 1, "x"), "at most 1048576 are read"),
+    "rows": (lambda: table((1 << 20) + 1, "x"), "the limit is 1,048,576"),
     "texts": (lambda: table(200, "x" * (2 << 20)), "unpacks to more than 256 MiB"),
 }
 

@@ -58,9 +58,9 @@ def credentials_from_file(path: Path) -> Credentials:
     entries = [entry for line in text.splitlines() if (entry := _ENTRY.fullmatch(line))]
     values = {entry[1]: _value(entry[2]) for entry in entries}
     if not values.get("accessKey") or not values.get("secretKey"):
-        missing = " and ".join(name for name in ("accessKey", "secretKey") if not values.get(name))
+        missing = [name for name in ("accessKey", "secretKey") if not values.get(name)]
         raise ConfigurationError(
-            problem, reason=sentence("cli-lacks", "it lacks {missing}", missing=missing), remedy=_FORM
+            problem, reason=sentence("cli-lacks", "it lacks {missing:and}", missing=missing), remedy=_FORM
         )
     if len(entries) > len(values):
         raise ConfigurationError(

@@ -81,7 +81,7 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         """Returns a profile. Raises NotFoundError."""
         profile = self.profiles.get(name)
         if profile is None:
-            known = ", ".join(sorted(self.profiles)) or "none"
+            known = sorted(self.profiles)
             remedy = meant(name, self.profiles, "mqctl profile list")
             raise NotFoundError(
                 sentence("cli-no-profile", "there is no profile {name}", name=name),

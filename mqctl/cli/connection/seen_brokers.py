@@ -22,7 +22,6 @@ from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers
 from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_whole
 from mqctl.text import sentence
-from mqctl.units import duration
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.client.admin.cluster import BrokerAddress, Cluster
@@ -137,7 +136,7 @@ def _tell(missing: SeenBroker) -> None:
                 "cli-not-registered-any-more",
                 "{who} is not registered any more, and was {age_ms} ago: its queues are in no answer",
                 who=who,
-                age_ms=duration(age_ms),
+                age_ms=age_ms,
             )
         )
 

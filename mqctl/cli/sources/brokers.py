@@ -46,7 +46,7 @@ def open_brokers(asking: Asking, names: Iterable[str] = (), *, anywhere: bool = 
     wanted -= elsewhere
     unknown = wanted - {item.broker_name for item in addresses} - {item.address for item in addresses}
     if unknown:
-        known = ", ".join(sorted({item.broker_name for item in addresses})) or "none"
+        known = sorted({item.broker_name for item in addresses})
         remedy = meant(min(unknown), {item.broker_name for item in addresses}, "mqctl broker list")
         raise NotFoundError(
             sentence("no-broker", "there is no broker {broker}", broker=min(unknown)),

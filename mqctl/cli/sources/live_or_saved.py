@@ -88,7 +88,7 @@ class LiveOrSaved:
         wanted = set(names)
         known = {name for item in saved for name in (item.name, item.address.address)}
         if wanted - known:
-            listed = ", ".join(sorted({item.name for item in saved})) or "none"
+            listed = sorted({item.name for item in saved})
             remedy = meant(min(wanted - known), known, "")
             raise NotFoundError(
                 sentence("no-broker", "there is no broker {broker}", broker=min(wanted - known)),

@@ -73,7 +73,7 @@ def require_broker(snapshot: ClusterSnapshot, name: str, _live: LiveOptions | No
         registered | {item.name for item in snapshot.seen_brokers} | {item.name or name for item in snapshot.brokers}
     )
     if name not in known and not snapshot.without_brokers:
-        listed = ", ".join(sorted(registered or known)) or "none"
+        listed = sorted(registered or known)
         remedy = meant(name, known, "mqctl broker list")
         raise NotFoundError(
             sentence("no-broker", "there is no broker {broker}", broker=name),

@@ -25,7 +25,7 @@ def confirm(name: str, confirmed: str | None, shown: Document, *, where: Sequenc
     if confirmed is None and sys.stdin.isatty():
         _show(shown)
         if where:
-            sys.stderr.write(sentence("cli-name-servers", "name servers: {where}\n", where=", ".join(where)))
+            sys.stderr.write(sentence("cli-name-servers", "name servers: {where}\n", where=where))
         sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
         sys.stderr.flush()
         confirmed = sys.stdin.readline().strip()

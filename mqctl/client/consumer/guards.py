@@ -17,7 +17,7 @@ from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.replay import ReplayPlan, ReplayRange, merged
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 _MERGE_ABOVE = 256
 _SUCCESSES = (Consumed.SUCCESS, Consumed.COMMIT)
@@ -111,13 +111,15 @@ class Drops:
             counts = Counter[DropReason]()
             for (reason, _), number in self._counts.items():
                 counts[reason] += number
-        skipped = " and ".join(f"{number} {reason}" for reason, number in sorted(counts.items()))
+        skipped = [
+            composed("{number:,} {reason}", number=number, reason=reason) for reason, number in sorted(counts.items())
+        ]
         return ReplayPlan(
             group=self._group,
             reason=sentence(
                 "client-consumer-dropped",
-                "the consumer dropped {messages}",
-                messages=skipped or sentence("client-nothing-dropped", "nothing"),
+                "the consumer dropped {messages:and}",
+                messages=skipped or [sentence("client-nothing-dropped", "nothing")],
             ),
             made_at_ms=self._clock.now_ms(),
             ranges=merged(every, gap=self._gap),

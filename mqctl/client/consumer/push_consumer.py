@@ -266,7 +266,7 @@ class PushConsumer:
         if not self._end_threads(self.instance.clock.seconds(self.settings.await_termination_ms)):
             reason = sentence(
                 "still-running-after",
-                "it is still running after {waited_ms} ms",
+                "it is still running after {waited_ms}",
                 waited_ms=self.settings.await_termination_ms,
             )
             self.instance.troubles.add(

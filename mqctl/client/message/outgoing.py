@@ -150,7 +150,7 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
             sentence("client-message-too-long", "the message for {topic} is too long", topic=message.topic),
             reason=sentence(
                 "client-bytes-limit",
-                "{body:byte}, the limit is {max_bytes}",
+                "{body:byte}, the limit is {max_bytes:,}",
                 body=len(message.body),
                 max_bytes=max_bytes,
             ),

@@ -16,6 +16,7 @@ from mqctl.errors import (
     UnreachableError,
     UnsupportedError,
 )
+from mqctl.model.command_line import shell_words
 from mqctl.model.remark import on_one_line, quoted
 from mqctl.protocol.codes import ResponseCode, request_name, response_name
 from mqctl.protocol.frame import RemotingCommand
@@ -193,12 +194,12 @@ def timed_out(request_code: int, address: str, deadline: Deadline) -> DeadlineEr
         ),
         reason=sentence(
             "client-no-answer-before-over",
-            "no answer before the {limit_ms:g} s of {limit_option} were over",
-            limit_ms=whole.limit_ms / 1000,
+            "no answer before the {limit_ms} of {limit_option} were over",
+            limit_ms=whole.limit_ms,
             limit_option=_LIMIT_OPTION,
         )
         if is_part
-        else sentence("client-no-answer-within-ms", "no answer within {limit_ms} ms", limit_ms=deadline.limit_ms),
+        else sentence("client-no-answer-within-ms", "no answer within {limit_ms}", limit_ms=deadline.limit_ms),
         remedy=sentence(
             "client-other-side-overloaded-hangs",
             "the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
@@ -209,7 +210,6 @@ def timed_out(request_code: int, address: str, deadline: Deadline) -> DeadlineEr
 def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedError:
     """Makes the error for a request that is not sent any more."""
     whole = deadline.whole
-    seconds = whole.limit_ms / 1000
     return NotAskedError(
         sentence(
             "client-not-asked",
@@ -219,13 +219,16 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
         ),
         reason=sentence(
             "client-share-over",
-            "its share of the {seconds:g} s of {limit_option} is over",
-            seconds=seconds,
+            "its share of the {limit_ms} of {limit_option} is over",
+            limit_ms=whole.limit_ms,
             limit_option=_LIMIT_OPTION,
         )
         if whole.remaining_ms
         else sentence(
-            "client-over", "the {seconds:g} s of {limit_option} are over", seconds=seconds, limit_option=_LIMIT_OPTION
+            "client-over",
+            "the {limit_ms} of {limit_option} are over",
+            limit_ms=whole.limit_ms,
+            limit_option=_LIMIT_OPTION,
         ),
         remedy=_MORE_TIME,
     )
@@ -247,7 +250,6 @@ def unreadable(request_code: int, address: str, error: MqctlError) -> Unreadable
 
 def too_many(request_code: int, address: str, count: int, *, most: int, limit_ms: int) -> UnreadableAnswerError:
     """Makes the error for an answer of more entries than a command can put together in its time."""
-    span, enough_s = f"{limit_ms / 1000:g} s", limit_ms * count // most // 1000 + 1
     return UnreadableAnswerError(
         sentence(
             "answer-not-usable",
@@ -257,16 +259,15 @@ def too_many(request_code: int, address: str, count: int, *, most: int, limit_ms
         ),
         reason=sentence(
             "answer-entries-too-many",
-            "it has {count:entry}; {most:,} can be read within the {span} of {limit_option}",
+            "it has {count:entry}; {most:,} can be read within the {limit_ms} of {limit_option}",
             count=count,
             most=most,
-            span=span,
+            limit_ms=limit_ms,
             limit_option=_LIMIT_OPTION,
         ),
         remedy=sentence(
             "raise-limit-for-entries",
-            "if there are so many: {limit_option} {enough_s}s",
-            limit_option=_LIMIT_OPTION,
-            enough_s=enough_s,
+            "if there are so many: {options}",
+            options=shell_words([_LIMIT_OPTION, f"{limit_ms * count // most // 1000 + 1}s"]),
         ),
     )

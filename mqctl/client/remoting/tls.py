@@ -191,8 +191,8 @@ class TlsSocket:
             raise TlsError(
                 sentence(
                     "client-accepted-connection-but-did",
-                    "it accepted the connection but did not finish the TLS handshake in {limit_s:g} s",
-                    limit_s=limit_s,
+                    "it accepted the connection but did not finish the TLS handshake in {limit_ms}",
+                    limit_ms=round(limit_s * 1000),
                 ),
                 sentence("client-no-tls-or-hangs", "it may speak no TLS: leave --tls out; or it hangs"),
             ) from error

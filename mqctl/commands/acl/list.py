@@ -44,10 +44,6 @@ def command(
     files = {item.name: item.access_files for item in brokers if item.access_files}
     without = sorted(item.name for item in brokers if item.access is None and item.name not in files and not item.gaps)
     if without:
-        tell(
-            sentence(
-                "acl-without-users", "mqctl: without users: {without}", without=", ".join(map(on_one_line, without))
-            )
-        )
+        tell(sentence("acl-without-users", "mqctl: without users: {without}", without=list(map(on_one_line, without))))
     states = {item.name: item.access for item in brokers if item.access is not None}
     return answer(access_document(states, files, user), broker_gaps(brokers), output)

@@ -161,9 +161,9 @@ def check_entry(entry: AccessEntry) -> None:
             sentence(
                 "acl-not-action",
                 "{unknown} is not an action",
-                unknown=", ".join(unknown) or sentence("none-nothing", "nothing"),
+                unknown=unknown or sentence("none-nothing", "nothing"),
             ),
-            remedy=sentence("acl-choose", "choose of {actions}", actions=", ".join(ACTIONS)),
+            remedy=sentence("acl-choose", "choose of {actions}", actions=ACTIONS),
         )
     for source in entry.sources:
         if source_problem(source):

@@ -14,7 +14,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import keep_texts, sentence
 
 RESULT_COLUMNS = (
-    Column("layout", "layout"),
+    Column("layout", "layout", CellKind.WORDS),
     Column("strategy", "strategy"),
     Column("client_count", "clients", CellKind.COUNT),
     Column("queue_count", "queues", CellKind.COUNT),
@@ -58,7 +58,7 @@ OWNER_COLUMNS = (
     Column("after", "to", none="nobody"),
 )
 ROOM_COLUMNS = (
-    Column("layout", "layout"),
+    Column("layout", "layout", CellKind.WORDS),
     Column("room", "room"),
     Column("client_count", "clients", CellKind.COUNT),
     Column("queue_count", "queues", CellKind.COUNT),

@@ -221,9 +221,7 @@ def assignor_of(words: tuple[str, str] | None) -> KafkaAssignor | None:
     if system != "kafka" or name not in names:
         raise UsageError(
             sentence("allocation-cannot-simulate", "cannot simulate as {words}", words=" ".join(words)),
-            remedy=sentence(
-                "allocation-use", "use {options}", options=", ".join(f"--as kafka {item}" for item in names)
-            ),
+            remedy=sentence("allocation-use", "use {options}", options=[f"--as kafka {item}" for item in names]),
         )
     return KafkaAssignor(name)
 
@@ -397,7 +395,7 @@ def _queue(text: str, topic: str) -> MessageQueue:
     broker, _, slash = text.rpartition("/")
     number = decimal(slash, high=MOST_INT32)
     if not broker or number is None:
-        raise ValueError(f"{text} is no broker/queue")
+        raise ValueError(sentence("allocation-no-broker-queue", "{text} is no broker/queue", text=text))
     return MessageQueue(topic, broker, number)
 
 

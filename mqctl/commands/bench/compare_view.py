@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mqctl.model.bench_comparison import FEWEST_SECONDS, BenchComparison, BenchVerdict
-from mqctl.render.document import Column, Document, Paragraphs, Table
-from mqctl.text import Sentence, sentence
-from mqctl.units import share
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import Sentence, joined, sentence
 
 _FIGURES = (
     Column("name", "figure"),
@@ -15,7 +14,7 @@ _FIGURES = (
     Column("ratio", "ratio"),
     Column("ratio_low", "from", none="?"),
     Column("ratio_high", "to", none="?"),
-    Column("verdict", "verdict"),
+    Column("verdict", "verdict", CellKind.WORDS),
 )
 _CONCLUSIONS = {
     BenchVerdict.BETTER: Sentence(
@@ -38,12 +37,12 @@ def comparison_document(comparison: BenchComparison) -> Document:
         conclusion = sentence(
             "bench-unclear-other-work-measured",
             "unclear: other work was measured: {differing}",
-            differing="; ".join(comparison.differing),
+            differing=joined("; ", comparison.differing),
         )
     counts = sentence(
         "bench-counts-where-ratio-lies",
-        "what counts: {threshold}; from and to: where the ratio lies, 95 times of 100",
-        threshold=share(comparison.threshold),
+        "what counts: {threshold_share}; from and to: where the ratio lies, 95 times of 100",
+        threshold_share=comparison.threshold,
     )
     return Document(
         schema="bench.compare/1",

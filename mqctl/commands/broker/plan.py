@@ -62,7 +62,7 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
                 listed = command_line("mqctl broker config {}", broker.name)
                 near = get_close_matches(name, broker.config, 3)
                 remedy = (
-                    sentence("did-mean", "did you mean {near}? {listed}", near=", ".join(near), listed=listed)
+                    sentence("did-mean", "did you mean {near:or}? {listed}", near=near, listed=listed)
                     if near
                     else listed
                 )

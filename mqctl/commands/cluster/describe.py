@@ -64,7 +64,7 @@ def _which(name: str | None, known: list[str]) -> str:
             sentence(
                 "no-cluster", "there is no cluster {name}", name=name or sentence("cluster-none-at-all", "at all")
             ),
-            reason=sentence("common-known", "known: {known}", known=", ".join(known) or sentence("none-none", "none")),
+            reason=sentence("common-known", "known: {known}", known=known),
             remedy=command_line("mqctl cluster list"),
         )
     return name

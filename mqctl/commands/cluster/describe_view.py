@@ -121,7 +121,7 @@ def _name_servers(
         NameServerRow(
             address=server,
             broker_count=len(state),
-            difference=sentence("cluster-missing", "missing: {everyone}", everyone=", ".join(sorted(everyone - state)))
+            difference=sentence("cluster-missing", "missing: {everyone}", everyone=sorted(everyone - state))
             if everyone - state
             else None,
         )
@@ -156,9 +156,9 @@ def description_document(description: ClusterDescription) -> Document:
         ),
         sentence(
             "cluster-rates-out",
-            "rates        {or_unknown} in/s, {or_unknown_2} out/s",
-            or_unknown=_or_unknown(row.put_tps),
-            or_unknown_2=_or_unknown(row.get_tps),
+            "rates        {in_tps} in/s, {out_tps} out/s",
+            in_tps=row.put_tps,
+            out_tps=row.get_tps,
         ),
         sentence(
             "cluster-topics-application-retry-dead",
@@ -195,7 +195,3 @@ def _popping(description: ClusterDescription) -> str:
 
 def _number(value: int | None) -> str:
     return "?" if value is None else count(value)
-
-
-def _or_unknown(value: float | None) -> str:
-    return "?" if value is None else str(value)

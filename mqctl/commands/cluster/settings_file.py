@@ -24,7 +24,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.topic_use import all_told, topic_use
 from mqctl.store.plain_files import read_named, refused
-from mqctl.text import joined, sentence
+from mqctl.text import Word, joined, sentence
 
 _Config = TopicConfig | SubscriptionGroupConfig
 _NAMED = 3
@@ -152,7 +152,10 @@ def _refuse_two_settings(wanted: SettingsFile) -> None:
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(
                 sentence(
-                    "several-settings-file", "{noun} {name} has several settings in the file", noun=noun, name=name
+                    "several-settings-file",
+                    "{noun} {name} has several settings in the file",
+                    noun=Word(noun),
+                    name=name,
                 ),
                 reason=sentence(
                     "settings-different-brokers-broker-takes",
@@ -318,7 +321,7 @@ def _warnings(left: Sequence[str]) -> list[str]:
         sentence(
             "update-gives-settings-file",
             "{left}{more} {stay}; --update gives settings of the file",
-            left=", ".join(left[:_NAMED]),
+            left=left[:_NAMED],
             more=more,
             stay=stay,
         )

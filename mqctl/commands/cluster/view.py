@@ -51,13 +51,9 @@ def cluster_document(rows: Sequence[BrokerRow], name_servers: Sequence[str], dif
         parts.setdefault(row.cluster, []).append(row)
     clusters = [cluster_row(name, members) for name, members in sorted(parts.items())]
     value = ClusterList(clusters=clusters, name_servers=list(name_servers), differing=list(differing))
-    lines = [sentence("cluster-name-servers", "name servers: {name_servers}", name_servers=", ".join(name_servers))]
+    lines = [sentence("cluster-name-servers", "name servers: {name_servers}", name_servers=name_servers)]
     lines += (
-        [
-            sentence(
-                "cluster-other-brokers-known", "other brokers are known at: {differing}", differing=", ".join(differing)
-            )
-        ]
+        [sentence("cluster-other-brokers-known", "other brokers are known at: {differing}", differing=differing)]
         if differing
         else []
     )

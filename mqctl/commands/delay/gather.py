@@ -91,9 +91,7 @@ def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
         scope = Scope(brokers=frozenset(source.brokers))
         state = gather_live_delay(asking_of(cluster, target), scope, now_ms=round(now.timestamp() * 1000))
     if not state.brokers:
-        reason = (
-            sentence("common-asked", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
-        )
+        reason = sentence("common-asked", "asked for {brokers}", brokers=source.brokers) if source.brokers else ""
         raise NotFoundError(
             sentence("no-such-master", "there is no such master"),
             reason=reason,

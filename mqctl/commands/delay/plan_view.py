@@ -10,7 +10,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.plan.delay_chain import DelayChain
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
-from mqctl.units import duration, instant
 
 MOST_HOPS = 1_000
 SHOWN_HOPS = 20
@@ -85,16 +84,16 @@ def chain_document(
         rest_ms=chain.rest_ms,
     )
     left = (
-        sentence("delay-no-level-covers", ", then {rest_ms} that no level covers", rest_ms=duration(chain.rest_ms))
+        sentence("delay-no-level-covers", ", then {rest_ms} that no level covers", rest_ms=chain.rest_ms)
         if chain.rest_ms
         else ""
     )
     lines = [
         sentence(
             "delay-now",
-            "to {deliver_ms}, {remaining_ms} from now: {hop_count}{left}",
-            deliver_ms=instant(deliver_ms),
-            remaining_ms=duration(report.remaining_ms),
+            "to {deliver_time_ms}, {remaining_ms} from now: {hop_count}{left}",
+            deliver_time_ms=deliver_ms,
+            remaining_ms=report.remaining_ms,
             hop_count=counted(chain.hop_count, "hop"),
             left=left,
         )

@@ -14,7 +14,6 @@ from mqctl.model.said import Said, said
 from mqctl.render.change_words import LETTER_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import Word, key_of, sentence, values_of
-from mqctl.units import duration
 
 PLAN_COLUMNS = (
     Column("broker_name", "broker"),
@@ -195,9 +194,9 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         lines.append(
             sentence(
                 "resend-second-takes",
-                "at {rate:.3g} a second that takes {sending}",
-                rate=plan.rate,
-                sending=duration(round(1000 * sending / plan.rate)),
+                "at {rate_per_s} a second that takes {sending_ms}",
+                rate_per_s=plan.rate,
+                sending_ms=round(1000 * sending / plan.rate),
             )
         )
     for topic in sorted({item.topic for item in plan.sending if item.topic}):
@@ -208,7 +207,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
                     "resend-these-groups-consume-too",
                     "these groups consume {topic} too: {others}; --to {retry_topic} reaches {group} alone",
                     topic=topic,
-                    others=", ".join(others),
+                    others=others,
                     retry_topic=shell_word(retry_topic(plan.group)),
                     group=plan.group,
                 )

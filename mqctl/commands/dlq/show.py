@@ -28,6 +28,7 @@ from mqctl.render.dead_letters import letters_document
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.dead_letters import dead_letters
 from mqctl.snapshot.live.retry_limits import member_limits
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl dlq show -g order-service",
@@ -69,7 +70,13 @@ def command(
         limits, limit_gaps = member_limits(asking, brokers, {group} if letters else set())
     gaps = [*broker_gaps(brokers), *queue_gaps(dead.errors)]
     if resent.error is not None:
-        gaps.append(Gap.of(Part.MESSAGES, resent.error, GapSubject(place="copies of letters that were sent again")))
+        gaps.append(
+            Gap.of(
+                Part.MESSAGES,
+                resent.error,
+                GapSubject(place=sentence("gap-copies-of-letters", "copies of letters that were sent again")),
+            )
+        )
     document = letters_document(
         group,
         letters,

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl import units
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
@@ -333,11 +332,7 @@ def _show(
         named = [item for item in backlog_advice(state, settings) if item.group in groups] if groups else []
         advices = [item for item in named if not is_retry_topic(item.topic)]
         write_text(page, findings_page(document, state, groups, lang, advices))
-        tell(
-            sentence(
-                "common-wrote", "mqctl: wrote {page} ({st_size})", page=page, st_size=units.size(page.stat().st_size)
-            )
-        )
+        tell(sentence("common-wrote", "mqctl: wrote {page} ({size_bytes})", page=page, size_bytes=page.stat().st_size))
 
 
 def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:

@@ -54,14 +54,14 @@ def verdict_document(verdict: DrillVerdict) -> Document:
     traffic = sentence(
         "drill-traffic",
         "topic {topic}: {sent} sent, {acknowledged} acknowledged, {failed} refused, {unknown} without an answer, "
-        "{delivered} deliveries in {lasted}",
+        "{delivered} deliveries in {lasted_ms}",
         topic=verdict.topic,
         sent=units.Count(verdict.sent),
         acknowledged=units.Count(verdict.acknowledged),
         failed=units.Count(verdict.failed),
         unknown=units.Count(verdict.unknown),
         delivered=units.Count(verdict.delivered),
-        lasted=units.duration(verdict.lasted_ms),
+        lasted_ms=verdict.lasted_ms,
     )
     lines = [_summary(verdict), traffic, *unjudged(verdict), *_unchecked(verdict)]
     severity = {DrillState.VIOLATED: "error", DrillState.NOT_JUDGED: "unknown"}.get(verdict.state, "ok")
@@ -79,7 +79,7 @@ def verdict_document(verdict: DrillVerdict) -> Document:
 def _summary(verdict: DrillVerdict) -> str:
     broken = [f"{each.promise} {units.count(each.outside)}" for each in verdict.promises if each.outside]
     if broken:
-        return sentence("drill-violated", "VIOLATED: {broken}", broken=", ".join(broken))
+        return sentence("drill-violated", "VIOLATED: {broken}", broken=broken)
     if verdict.state is DrillState.NOT_JUDGED:
         return sentence(
             "drill-not-judged", "NOT JUDGED: nothing is broken in what could be checked, but not all could be."
@@ -132,7 +132,7 @@ def _unchecked(verdict: DrillVerdict) -> list[str]:
             sentence(
                 "drill-not-checked",
                 "Not checked, because the drill had nothing of the kind: {promises}.",
-                promises=", ".join(others),
+                promises=others,
             )
         )
     if verdict.unknown:

@@ -75,7 +75,7 @@ def _named(word: str) -> Term:
     near = get_close_matches(sought, by_word, n=3)
     raise NotFoundError(
         sentence("explain-no-kafka-term-like", "no Kafka term like {word} is explained here", word=word),
-        reason=sentence("explain-near", "near to it: {near}", near=", ".join(near))
+        reason=sentence("explain-near", "near to it: {near}", near=near)
         if near
         else sentence("none-words-page", "it is none of the words on that page"),
         remedy=sentence("explain-kafka-lists-all", "mqctl explain kafka lists all"),

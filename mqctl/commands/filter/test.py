@@ -12,13 +12,17 @@ from mqctl.commands.filter.view import FilterVerdict, verdict_document
 from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.sql import EvaluationError, compile_sql
 from mqctl.filter.tags import parse_tags
-from mqctl.text import sentence
+from mqctl.text import Word, sentence
 
 EXAMPLES = (
     "mqctl filter test \"price > 5 AND region = 'eu'\" --prop price=7 --prop region=eu",
     "mqctl filter test --tags 'paid || refunded' --prop TAGS=paid",
 )
-_VERDICTS = {True: "delivered", False: sentence("not-delivered", "not delivered"), None: "unknown"}
+_VERDICTS = {
+    True: sentence("filter-delivered", "delivered"),
+    False: sentence("not-delivered", "not delivered"),
+    None: Word("unknown"),
+}
 
 
 def command(

@@ -91,7 +91,13 @@ class BloomReport:
 
 def verdict_document(value: FilterVerdict) -> Document:
     """Builds the document of `filter test`."""
-    lines = [f"{value.verdict}: {value.expression_type} {value.expression}"]
+    said = composed(
+        "{verdict}: {kind} {expression}",
+        verdict=value.verdict,
+        kind=value.expression_type,
+        expression=value.expression,
+    )
+    lines = [said]
     lines += [composed("  {reason}", reason=value.reason)] if value.reason else []
     return Document(schema="filter.test/1", value=value, records=[value], blocks=[Paragraphs(lines, stored=True)])
 
@@ -123,12 +129,12 @@ def bloom_document(value: BloomReport) -> Document:
         ),
         sentence(
             "filter-records-looked-vain",
-            "{group_count}: {false_hit_share:.1%} of records are looked at in vain",
+            "{group_count}: {false_hit_share} of records are looked at in vain",
             group_count=counted(value.group_count, "matching group"),
             false_hit_share=value.false_hit_share,
         ),
         *(
-            [sentence("filter-bits", "bits: {positions}", positions=", ".join(map(str, value.positions)))]
+            [sentence("filter-bits", "bits: {positions}", positions=list(map(str, value.positions)))]
             if value.positions
             else []
         ),

@@ -41,7 +41,7 @@ _QUEUE_COLUMNS = (
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("in_tps", "in/s", none="?"),
     Column("out_tps", "committed/s", none="?"),
-    Column("movement", "movement"),
+    Column("movement", "movement", CellKind.WORDS),
     Column("drain", "drains in"),
 )
 CSV_COLUMNS = (
@@ -118,9 +118,9 @@ def advice_document(
                 [
                     sentence(
                         "backlog-uncertain-two-looks-apart",
-                        "Uncertain: the two looks are only {window} apart, less than the commit interval of "
+                        "Uncertain: the two looks are only {window_ms} apart, less than the commit interval of "
                         "consumers, or not every member answered.",
-                        window=units.duration(window_ms),
+                        window_ms=window_ms,
                     )
                 ]
             )
@@ -175,10 +175,10 @@ def _uncommitted(advice: BacklogAdvice) -> Iterator[str]:
         yield sentence(
             "backlog-no-committed-offset-queues-counted",
             "{group} has no committed offset on {topic} in queues: {queues}. Counted from the first message that "
-            "their members hold, messages waiting: {waiting}.",
+            "their members hold, messages waiting: {waiting:,}.",
             **known,
             queues=len(held),
-            waiting=f"{sum(held):,}",
+            waiting=sum(held),
         )
     if len(flows) > len(held):
         yield sentence(

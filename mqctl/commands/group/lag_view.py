@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 
-from mqctl import units
 from mqctl.cli.emit import Output
 from mqctl.cli.options.limit import ALL, limited
 from mqctl.lag.current import OF_LAG, CurrentLag, LagRequest
@@ -153,9 +152,9 @@ def _offline(groups: Sequence[GroupLag], online: Collection[str]) -> Paragraphs:
     names = [
         sentence(
             "offline-since",
-            "{group} ({span} ago)",
+            "{group} ({span_ms} ago)",
             group=middle_cut(group.group, _NAME),
-            span=units.duration(group.lag_ms or 0),
+            span_ms=group.lag_ms or 0,
         )
         for group in last[:_NAMED]
     ]
@@ -192,29 +191,29 @@ def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str]) -> Parag
 
 
 def _window(window: RepairWindow) -> str:
-    at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     failing = window.failing_count
     retries = command_line("mqctl retry list -g {}", window.group)
     if window.limit_of is LimitOf.GROUP:
         return sentence(
             "lag-messages-failed-wait-group",
             "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the first "
-            "becomes a dead letter at {at}, in {span}, by the group's settings (no member online told a limit of its "
+            "becomes a dead letter at {closes_time_ms}, in {closes_in_ms}, by the group's settings (no "
+            "member online told a limit of its "
             "own): have the fix out by then ({retries})",
             group=window.group,
             failing=failing,
-            at=at,
-            span=span,
+            closes_time_ms=window.closes_ms,
+            closes_in_ms=window.closes_in_ms,
             retries=retries,
         )
     return sentence(
         "lag-messages-failed-wait-tried",
         "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the first "
-        "becomes a dead letter at {at}, in {span}: have the fix out by then ({retries})",
+        "becomes a dead letter at {closes_time_ms}, in {closes_in_ms}: have the fix out by then ({retries})",
         group=window.group,
         failing=failing,
-        at=at,
-        span=span,
+        closes_time_ms=window.closes_ms,
+        closes_in_ms=window.closes_in_ms,
         retries=retries,
     )
 
@@ -305,7 +304,7 @@ def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> D
         line = sentence(
             "lag-master-gone-figures-slave",
             "master gone: {names}; figures are the slave's, which may lack the master's last messages",
-            names=", ".join(lag.report.slaves),
+            names=lag.report.slaves,
         )
         blocks.append(Paragraphs([line]))
     blocks += _next(lag.report.groups, display.next_options)
@@ -326,7 +325,7 @@ def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend])
     head = sentence(
         "lag-round",
         "{observed_at_ms}  round {number}",
-        observed_at_ms=units.instant(observed_at_ms),
+        observed_at_ms=observed_at_ms,
         number=number,
     )
     return Document(

@@ -50,7 +50,7 @@ class LagPace:
         if self.every_ms < LEAST_EVERY_MS:
             raise UsageError(
                 sentence(
-                    "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=LEAST_EVERY_MS
+                    "every-must-least-ms", "--every must be at least {least_every_ms}", least_every_ms=LEAST_EVERY_MS
                 ),
                 remedy=sentence("use-instance-every", "use for instance --every 5s"),
             )

@@ -69,7 +69,7 @@ def members_document(group: GroupMembers, *, online_known: bool = True) -> Docum
             "{brokers}: every pull of {group} is refused, there are no settings of the group and none "
             "are made (autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check "
             "its name.",
-            brokers=", ".join(group.refused_by),
+            brokers=group.refused_by,
             group=group.group,
         )
         blocks.append(Paragraphs([refusal]))

@@ -9,7 +9,6 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
-from mqctl.units import instant
 
 _WORDS = {
     "equal": sentence(
@@ -251,12 +250,12 @@ def _record(name: str, record: RecordSeen) -> str:
     key = record.keys[0] if record.keys else record.unique_id or "-"
     return sentence(
         "comparison-offset-key-stored",
-        "{name} has {place} offset {queue_offset:,} there, key {key}, stored {stored_ms}.",
+        "{name} has {place} offset {queue_offset:,} there, key {key}, stored {stored_time_ms}.",
         name=name,
         place=place,
         queue_offset=record.queue_offset,
         key=key,
-        stored_ms=instant(record.stored_ms),
+        stored_time_ms=record.stored_ms,
     )
 
 

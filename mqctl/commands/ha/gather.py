@@ -90,9 +90,7 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
 
 def _shown(sets: SyncState) -> str:
     outside = (
-        [sentence("replication-out", "out: {out_of_sync}", out_of_sync=", ".join(sets.out_of_sync))]
-        if sets.out_of_sync
-        else []
+        [sentence("replication-out", "out: {out_of_sync}", out_of_sync=sets.out_of_sync)] if sets.out_of_sync else []
     )
     return joined(
         "; ",

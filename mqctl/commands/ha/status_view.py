@@ -153,7 +153,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
         yield sentence(
             "replication-out-sync-state-set",
             "Out of the sync state set, so not elected (but with enableElectUncleanMaster): {left}",
-            left=", ".join(left),
+            left=left,
         )
     if not slaves and not left:
         yield sentence("replication-no-slave-registered-every", "No slave is registered: every message exists once.")

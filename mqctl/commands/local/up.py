@@ -184,7 +184,7 @@ def command(
             sentence(
                 "properties-without-effect",
                 "mqctl: without effect here, as unknown or of another kind: {names}",
-                names=", ".join(state.ready.ignored),
+                names=state.ready.ignored,
             )
         )
     if state.ready.grpc is not None:

@@ -10,7 +10,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks
 from mqctl.text import Sentence, sentence
-from mqctl.units import instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +131,10 @@ def _come_again(report: ConsumeReport, shown: str) -> str:
         return sentence("consumed-of-group", "{shown} of group {group}", shown=shown, group=report.group)
     return sentence(
         "consumed-not-acknowledged",
-        "{shown} of group {group}, not acknowledged: invisible to others now; from {when} on its members get them, as "
-        "retries (--commit acknowledges)",
+        "{shown} of group {group}, not acknowledged: invisible to others now; from {from_time_ms} on its "
+        "members get them, "
+        "as retries (--commit acknowledges)",
         shown=shown,
         group=report.group,
-        when=instant(min(item.visible_ms for item in report.receipts)),
+        from_time_ms=min(item.visible_ms for item in report.receipts),
     )

@@ -6,7 +6,6 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Paragraphs, Table
 from mqctl.text import composed, sentence
-from mqctl.units import duration, share
 
 COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", CellKind.COUNT))
 
@@ -49,8 +48,9 @@ class Deduplication:
 def deduplication_blocks(dedup: Deduplication) -> list[Table | Paragraphs]:
     """Builds what people see of it."""
     keyed = dedup.message_count - dedup.keyless_count
-    part = f" ({share(dedup.consumed_before_count / keyed)})" if keyed else ""
-    line = composed(
+    part = composed(" ({part_share})", part_share=dedup.consumed_before_count / keyed) if keyed else ""
+    line = sentence(
+        "deduplication-counts",
         "by {by}: {new_count} new, {consumed_before_count:,} consumed before{part}, "
         "{consuming_elsewhere_count:,} in work elsewhere, {keyless_count:,} without",
         by=dedup.by,
@@ -65,8 +65,8 @@ def deduplication_blocks(dedup: Deduplication) -> list[Table | Paragraphs]:
         lines.append(
             sentence(
                 "deduplication-widest-gap",
-                "repetitions come up to {gap} later: states must live longer than that",
-                gap=duration(dedup.widest_gap_ms),
+                "repetitions come up to {gap_ms} later: states must live longer than that",
+                gap_ms=dedup.widest_gap_ms,
             )
         )
     if dedup.state_us_per_message is not None:

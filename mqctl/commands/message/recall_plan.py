@@ -17,7 +17,6 @@ from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of
 from mqctl.text import sentence
-from mqctl.units import instant
 
 KIND = "message-recall"
 SCHEMA = "message.recall/1"
@@ -39,7 +38,7 @@ def recall(
             sentence(
                 "message-handles-several-topics",
                 "the handles are of several topics: {topics}",
-                topics=", ".join(sorted(topics)),
+                topics=sorted(topics),
             ),
             remedy=sentence("message-recall", "recall one by one"),
         )
@@ -78,7 +77,7 @@ def _subject(handle: RecallHandle) -> str:
 def _step(handle: RecallHandle, masters: Mapping[str, LiveBroker]) -> Step:
     return Step(
         subject=_subject(handle),
-        old=sentence("message-delivered", "delivered at {deliver_ms}", deliver_ms=instant(handle.deliver_ms)),
+        old=sentence("message-delivered", "delivered at {deliver_time_ms}", deliver_time_ms=handle.deliver_ms),
         new=sentence("not-delivered", "not delivered"),
         effect=sentence("message-consumers-never-see", "consumers never see it"),
         problem=_why_not(handle, masters.get(handle.broker_name)),

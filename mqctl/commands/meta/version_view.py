@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 from mqctl import __version__
@@ -9,6 +10,7 @@ from mqctl.model.forms import FORMS
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import KNOWN_KINDS
 from mqctl.model.release import NEWEST, Release, release_text
+from mqctl.model.said import Said, said
 from mqctl.protocol.requests import REQUESTS
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.rules import RULES
@@ -28,13 +30,14 @@ class SupportedRow:
     """One kind of thing.
 
     Attributes:
-        known: the values that mqctl knows; empty where any will do.
+        known: the values that mqctl knows; empty where any will do; `keyed_known` are they with keys.
         otherwise: what becomes of one that is not known.
     """
 
     what: str
     known: list[str]
     otherwise: str
+    keyed_known: list[Said] = field(default_factory=list)
     what_key: str | None = None
     what_values: dict[str, Any] | None = None
     otherwise_key: str | None = None
@@ -42,6 +45,8 @@ class SupportedRow:
 
     def __post_init__(self) -> None:
         keep_texts(self, "what", "otherwise")
+        if not self.keyed_known:  # JSON that is read has them
+            object.__setattr__(self, "keyed_known", said(self.known))
 
     @property
     def listed(self) -> str:

@@ -97,9 +97,17 @@ def _section(number: int, step: StepRun) -> list[str]:
     if step.means:
         lines += ["", *(f"> {printable(text)}" for text in step.means)]
     if step.command is not None:
-        ended = f"exit {step.exit_code}" if step.exit_code is not None else sentence("playbook-no-end", "no end")
-        took = units.duration(step.took_ms)
-        lines += ["", composed("`{command}`: {ended}, {took}", command=printable(step.command), ended=ended, took=took)]
+        ended = (
+            sentence("playbook-exited", "exit {exit_code}", exit_code=step.exit_code)
+            if step.exit_code is not None
+            else sentence("playbook-no-end", "no end")
+        )
+        lines += [
+            "",
+            composed(
+                "`{command}`: {ended}, {took_ms}", command=printable(step.command), ended=ended, took_ms=step.took_ms
+            ),
+        ]
     if step.captured:
         captured = ", ".join(f"{name} = {value}" for name, value in step.captured.items())
         lines += [

@@ -5,24 +5,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from mqctl import units
 from mqctl.commands.playbook.words import KINDS, PARAMETERS, ROLLBACK, STOPS
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
-from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import CommandLine, argv_of, composed, sentence
 
 _LIST_COLUMNS = (
     Column("playbook", "playbook"),
     Column("title", "what it is for"),
     Column("parameter_words", "parameters", wide=True),
-    Column("impact", "impact"),
+    Column("impact", "impact", CellKind.WORDS),
     Column("answer_words", "findings", wide=True),
 )
 _DRY_COLUMNS = (
     Column("step", "step"),
-    Column("impact", "impact"),
+    Column("impact", "impact", CellKind.WORDS),
     Column("when", "only when"),
     Column("command", "command"),
 )
@@ -244,8 +243,11 @@ def _step_lines(number: int, row: PlaybookStepRow) -> list[str]:
         )
     ]
     if row.command:
-        limit = units.duration(row.timeout_ms)
-        lines.append(sentence("playbook-limit", "   $ {command}   (at most {limit})", command=row.command, limit=limit))
+        lines.append(
+            sentence(
+                "playbook-limit", "   $ {command}   (at most {limit_ms})", command=row.command, limit_ms=row.timeout_ms
+            )
+        )
     if row.when:
         lines.append(sentence("playbook-when", "   only when: {when}", when=row.when))
     for item in row.meanings:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from time import time
 
-from mqctl import units
 from mqctl.cli.catalog import BY_PATH, options_of
 from mqctl.cli.connection.credentials import with_secrets
 from mqctl.cli.emit import tell
@@ -41,7 +40,7 @@ def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
         if choice not in step.options:
             raise UsageError(
                 sentence("playbook-no-choice", "{name} has no choice {choice!r}", name=name, choice=choice),
-                reason=sentence("common-there", "there are {there}", there=", ".join(step.options)),
+                reason=sentence("common-there", "there are {there}", there=step.options),
             )
         chosen[name] = choice
     return chosen
@@ -133,7 +132,7 @@ class Terminal:
     def ended(self, step: StepRun) -> None:
         state = STATES[step.state]
         if step.command is not None:
-            tell(composed("      = {state} ({took})", state=state, took=units.Duration(step.took_ms)))
+            tell(composed("      = {state} ({took_ms})", state=state, took_ms=step.took_ms))
         elif step.choice:
             tell(composed("      = {state}", state=state))
         else:

@@ -48,7 +48,7 @@ def command(
                 "producers-behind-proxy-not",
                 "mqctl: producers behind a proxy are not listed: no proxy tells who they are, and "
                 "brokers know the proxy itself ({proxies}) in their place",
-                proxies=", ".join(proxies),
+                proxies=proxies,
             )
         )
     held = ((broker.name, item) for broker in brokers for item in broker.producers)

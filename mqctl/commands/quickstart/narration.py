@@ -8,6 +8,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from mqctl.model.lang import Lang
+from mqctl.render.layout import width
+from mqctl.render.severity_words import VERDICTS
+from mqctl.render.translation import spoken
 from mqctl.text import printable
 
 _NARROW = 20
@@ -19,23 +23,30 @@ class Narrator:
 
     Args:
         styled: bold headings and colours.
+        lang: of all that is told; None for English.
     """
 
-    def __init__(self, stream: TextIO, *, styled: bool) -> None:
+    def __init__(self, stream: TextIO, *, styled: bool, lang: Lang | None = None) -> None:
+        self._lang = lang
         self._console = Console(file=stream, highlight=False, no_color=not styled, force_terminal=styled or None)
         self._first = True
 
+    def spoken(self, text: str) -> str:
+        """Returns a text in the language that is told, without what could drive a terminal."""
+        return printable(spoken(text, self._lang))
+
     def heading(self, text: str) -> None:
         """Begins a part."""
+        text = self.spoken(text)
         if not self._first:
             self._console.print()
         self._first = False
-        self._console.print(Text(printable(text), style="bold"))
-        self._console.print(Text("-" * min(len(text), self._console.width), style="bold"))
+        self._console.print(Text(text, style="bold"))
+        self._console.print(Text("-" * min(width(text), self._console.width), style="bold"))
 
     def say(self, text: str) -> None:
         """Writes a paragraph."""
-        self._hanging("", Text(printable(text)))
+        self._hanging("", Text(self.spoken(text)))
         self.flush()
 
     def command(self, line: str) -> None:
@@ -47,15 +58,15 @@ class Narrator:
 
     def item(self, text: str, mark: str = "*") -> None:
         """Writes one point of a list, its further lines below its first."""
-        self._hanging(f"{mark} ", Text(printable(text)))
+        self._hanging(f"{mark} ", Text(self.spoken(text)))
 
     def finding(self, severity: str, code: str, subject: str, what: str) -> None:
         """Writes a finding of `doctor` in two lines or more."""
         head = Text()
-        head.append(f"{severity.upper():<8}", style=_SEVERITY_STYLE.get(severity, ""))
+        head.append(f"{self.spoken(VERDICTS[severity]):<8}", style=_SEVERITY_STYLE.get(severity, ""))
         head.append(printable(f"{code}  {subject}"), style="bold")
         self._console.print(head)
-        self._hanging("  ", Text(printable(what)))
+        self._hanging("  ", Text(self.spoken(what)))
 
     def output(self, lines: Iterable[str]) -> None:
         """Writes what a command said as it stands."""
@@ -66,7 +77,7 @@ class Narrator:
     def meaning(self, text: str) -> None:
         """Says what a result means."""
         self._console.print()
-        self._hanging("=> ", Text(printable(text)))
+        self._hanging("=> ", Text(self.spoken(text)))
         self.flush()
 
     def to_type(self, lines: Iterable[str]) -> None:

@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from mqctl import units
 from mqctl.cli.emit import wants_style
+from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption
 from mqctl.commands.quickstart.narration import Narrator
 from mqctl.commands.quickstart.tour import SCENARIO, Tour, running
 from mqctl.local.scenario_files import load_scenario
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl quickstart", "mqctl quickstart --keep")
 
@@ -31,12 +32,16 @@ def command(
     """
     began = monotonic()
     scenario = load_scenario(SCENARIO)
-    page = Narrator(sys.stdout, styled=wants_style())
-    page.heading("A cluster with faults in it")
-    page.say("Starting two brokers in two machine rooms, and the consumers of four groups ...")
+    page = Narrator(sys.stdout, styled=wants_style(), lang=spoken())
+    page.heading(sentence("quickstart-cluster-with-faults", "A cluster with faults in it"))
+    page.say(
+        sentence(
+            "quickstart-starting", "Starting two brokers in two machine rooms, and the consumers of four groups ..."
+        )
+    )
     with running(scenario, keep=keep) as cluster:
         tour = Tour(page, scenario, cluster)
         tour.tell(monotonic() - began)
         tour.say_what_next(keep=keep)
-    page.say(f"(quickstart took {units.duration(round((monotonic() - began) * 1000))})")
+    page.say(sentence("quickstart-took", "(quickstart took {took_ms})", took_ms=round((monotonic() - began) * 1000)))
     return tour.exit_code

@@ -21,6 +21,7 @@ from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.own_files import new_stream
 from mqctl.text import sentence
+from mqctl.units import duration
 
 _USUAL_S = 8.0
 _END_S = 10.0
@@ -114,7 +115,11 @@ class Behind:
                 except subprocess.TimeoutExpired:
                     spent = monotonic() - self._began
                     if progress is not None:
-                        progress(f"{what}, {spent:.0f} s", round(_STEPS * (1 - exp(-spent / _USUAL_S))), _STEPS)
+                        progress(
+                            f"{what}, {duration(round(spent) * 1000)}",
+                            round(_STEPS * (1 - exp(-spent / _USUAL_S))),
+                            _STEPS,
+                        )
         output, errors = (file.read_text(encoding="utf-8", errors="replace") for file in self._files)
         return Said(self._process.returncode, output, errors)
 

@@ -47,7 +47,7 @@ def command(
     if every_ms < _LEAST_EVERY_MS:
         raise UsageError(
             sentence(
-                "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=_LEAST_EVERY_MS
+                "every-must-least-ms", "--every must be at least {least_every_ms}", least_every_ms=_LEAST_EVERY_MS
             ),
             remedy=sentence("record-use-instance-every", "use for instance --every 30s"),
         )

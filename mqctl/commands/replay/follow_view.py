@@ -125,7 +125,7 @@ def follow_plan_document(plan: FollowPlan) -> Document:
             old=plan.old,
             readers=readers,
             new=plan.new,
-            receivers=", ".join(plan.receivers) or sentence("no-group", "no group"),
+            receivers=plan.receivers or sentence("no-group", "no group"),
         ),
         sentence(
             "follow-sample-where-hash-key",

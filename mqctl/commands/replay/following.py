@@ -236,7 +236,7 @@ def _begin(
             remedy=sentence(
                 "replay-groups-read",
                 "groups that read it: {readers}",
-                readers=", ".join(reader.group for reader in use.readers) or sentence("none-none", "none"),
+                readers=[reader.group for reader in use.readers],
             ),
         )
     if reader.member_count:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
-from mqctl import units
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.said import Said, said
@@ -181,7 +180,7 @@ def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
     if report.target is not None:
         to = ", ".join(report.receivers) or sentence("no-group", "no group")
         rate = (
-            sentence("replay-most-second", ", at most {rate_per_s:.3g} a second", rate_per_s=report.rate_per_s)
+            sentence("replay-most-second", ", at most {rate_per_s} a second", rate_per_s=report.rate_per_s)
             if report.rate_per_s
             else ""
         )
@@ -233,7 +232,7 @@ def replay_document(report: ReplayReport) -> Document:
                 published_count=report.published_count,
             ),
             *(
-                sentence("replay-taken-up-again", "taken up again {moment}", moment=units.instant(moment))
+                sentence("replay-taken-up-again", "taken up again {resumed_time_ms}", resumed_time_ms=moment)
                 for moment in report.resumed_at_ms
             ),
         ]

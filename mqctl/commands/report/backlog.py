@@ -123,7 +123,7 @@ def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]
                     "report-no-consumer-group-offsets",
                     "no consumer group {group} with offsets in {paths}",
                     group=name,
-                    paths=", ".join(paths),
+                    paths=paths,
                 ),
                 reason=sentence("report-groups-offsets", "groups with offsets: {shown}", shown=shown)
                 if shown

@@ -8,7 +8,6 @@ from mqctl.model.counts import counted
 from mqctl.model.reconciliation import ReconciledKey, Reconciliation
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
-from mqctl.units import size
 
 COLUMNS = (
     Column("key", "key"),
@@ -52,7 +51,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
                     "reconciliation-hold-no-readable-record",
                     "{store}: {skipped_bytes} hold no readable record: a key may be in them",
                     store=store.store,
-                    skipped_bytes=size(store.skipped_bytes),
+                    skipped_bytes=store.skipped_bytes,
                 )
             )
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]

@@ -26,17 +26,17 @@ def facts(rule: RuleExplained) -> list[str]:
     """Returns the lines below a rule's text."""
     lines = [sentence("rules-severity", "severity:  {severity}", severity=Word(rule.severity))]
     lines.append(
-        sentence("rules-needs", "needs:     {needs}", needs=", ".join(rule.needs))
+        sentence("rules-needs", "needs:     {needs}", needs=rule.needs)
         if rule.needs
         else sentence("rules-needs-nothing-beyond-snapshot", "needs:     nothing beyond the snapshot")
     )
     if rule.groups:
-        lines.append(sentence("rules-groups", "groups:    {groups}", groups=", ".join(rule.groups)))
-        lines.append(sentence("rules-not", "not for:   {not_for}", not_for=", ".join(rule.not_for)))
+        lines.append(sentence("rules-groups", "groups:    {groups}", groups=rule.groups))
+        lines.append(sentence("rules-not", "not for:   {not_for}", not_for=rule.not_for))
     if rule.topics:
-        lines.append(sentence("rules-topics", "topics:    {topics}", topics=", ".join(rule.topics)))
+        lines.append(sentence("rules-topics", "topics:    {topics}", topics=rule.topics))
     if rule.not_topics:
-        lines.append(sentence("rules-not", "not for:   {not_for}", not_for=", ".join(rule.not_topics)))
+        lines.append(sentence("rules-not", "not for:   {not_for}", not_for=rule.not_topics))
     lines.append(sentence("rules-rocketmq", "RocketMQ:  {source}", source=rule.source))
     lines.append(
         sentence(

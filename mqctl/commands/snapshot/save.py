@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from mqctl import units
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
 from mqctl.cli.gaps import tell_gaps
@@ -95,9 +94,7 @@ def command(
 
         state = redacted(state)
     save_snapshot(state, file, force=force)
-    tell(
-        sentence("common-wrote", "mqctl: wrote {page} ({st_size})", page=file, st_size=units.size(file.stat().st_size))
-    )
+    tell(sentence("common-wrote", "mqctl: wrote {page} ({size_bytes})", page=file, size_bytes=file.stat().st_size))
     _tell_looks(state, file)
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")

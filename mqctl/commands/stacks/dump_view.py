@@ -19,8 +19,7 @@ from mqctl.rules.judge_stacks import JudgedInstance
 from mqctl.stacks.names import Role
 from mqctl.stacks.processes import members_of_one_process
 from mqctl.stacks.rules import StackClass
-from mqctl.text import composed, printable, sentence
-from mqctl.units import duration
+from mqctl.text import Word, composed, printable, sentence
 
 _LINE_WIDTH = 44
 _SHOWN_CALLS = 8
@@ -29,7 +28,7 @@ _SHOWN_ROWS = 12
 _SHOWN_POOLS = 4
 COLUMNS = (
     Column("thread_count", "threads", CellKind.COUNT),
-    Column("does", "do"),
+    Column("does", "do", CellKind.WORDS),
     Column("motion", "motion", CellKind.WORDS, none="?"),
     Column("short_line", "frame", none="-"),
     Column("cpu_share", "cpu", CellKind.SHARE, wide=True, none="?"),
@@ -186,7 +185,7 @@ def _blocks(
 
 def _calls(item: _Merged, limit: int | None) -> Iterable[str]:
     kept = item.calls[:limit]
-    yield sentence("stacks-does", "{does} at {short_line}:", does=item.does, short_line=item.short_line or "-")
+    yield sentence("stacks-does", "{does} at {short_line}:", does=Word(item.does), short_line=item.short_line or "-")
     yield from (f"    {call}" for call in kept)
     if len(kept) < len(item.calls):
         yield sentence(
@@ -216,12 +215,12 @@ def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], vie
 def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable[str]:
     for row in rows[:_SHOWN_SOURCES]:
         span = (
-            sentence("stacks-over", " over {span_ms}", span_ms=duration(row.span_ms))
+            sentence("stacks-over", " over {span_ms}", span_ms=row.span_ms)
             if row.span_ms and row.dump_count > 1
             else ""
         )
         pause = (
-            sentence("stacks-stopped-ms-each", ", stopped for {pause_ms:.1f} ms each", pause_ms=row.pause_ms)
+            sentence("stacks-stopped-ms-each", ", stopped for {pause_ms} each", pause_ms=row.pause_ms)
             if row.pause_ms
             else ""
         )
@@ -266,9 +265,15 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
                 hidden=counted(len(hidden), "more group"),
                 threads=counted(threads, "consume thread"),
             )
-        rest = {Role.CLIENT: "client", Role.RUNTIME: "runtime", Role.OTHER: "other"}
-        counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
-        folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
+        counts = {
+            role: sum(g.thread_count for g in row.groups if g.role == role)
+            for role in (Role.CLIENT, Role.RUNTIME, Role.OTHER)
+        }
+        folded = [
+            composed("{number:,} {role}", number=number, role=Word(role.value))
+            for role, number in counts.items()
+            if number
+        ]
         if folded:
             yield (
                 sentence("stacks-other-threads", "  other threads: {folded}", folded=folded)

@@ -88,7 +88,7 @@ class StackRequest:
             named.append(whose)
         if len(named) > 1:
             raise UsageError(
-                sentence("stacks-cannot-combined", "{named} cannot be combined", named=" and ".join(named)),
+                sentence("stacks-cannot-combined", "{named:and} cannot be combined", named=named),
                 remedy=sentence("name-source-stacks", "name one source of stacks"),
             )
         if not named:
@@ -275,7 +275,7 @@ class _Process:
             return _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
         gaps, notes = tuple(known.gaps), self._notes_on(identities, target)
         if not identities and self._group:
-            subject = GapSubject(place=f"pid {self._pid}")
+            subject = GapSubject(place=sentence("gap-process", "process {pid}", pid=self._pid))
             gaps += (Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason=joined("; ", notes), subject=subject),)
             notes = ()
         return _Joined(
@@ -358,7 +358,7 @@ class _Process:
         return [
             sentence(
                 "stacks-process-stood-still",
-                "process {pid} stood still for {pause_ms:.0f} ms: --nonblocking does without, less exactly",
+                "process {pid} stood still for {pause_ms}: --nonblocking does without, less exactly",
                 pid=self._pid,
                 pause_ms=dump.pause_ms,
             )
@@ -388,7 +388,7 @@ def take_looks(
         except MqctlError as error:
             if not looks:
                 raise
-            gap = Gap.of(Part.STACKS, error, GapSubject(place=f"look {number + 1} of {request.dump_count}"))
+            gap = Gap.of(Part.STACKS, error, _look(number + 1, request.dump_count))
             if isinstance(error, NotFoundError):  # the process has ended
                 gap = replace(gap, cause=Cause.SILENT)
             looks.append(StackLook(at_ms=now_ms(), unavailable=(gap,)))
@@ -458,3 +458,7 @@ def _read_file(file: Path) -> list[StackDump]:
             ),
         )
     return dumps
+
+
+def _look(number: int, count: int) -> GapSubject:
+    return GapSubject(place=sentence("gap-look", "look {number} of {looks}", number=number, looks=count))

@@ -40,7 +40,7 @@ class WatchPace:
         if self.every_ms < LEAST_EVERY_MS:
             raise UsageError(
                 sentence(
-                    "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=LEAST_EVERY_MS
+                    "every-must-least-ms", "--every must be at least {least_every_ms}", least_every_ms=LEAST_EVERY_MS
                 ),
                 remedy=sentence("use-instance-every", "use for instance --every 5s"),
             )
@@ -151,10 +151,10 @@ def _said(evidence: StackEvidence) -> str:
     if waiting and known:
         return sentence(
             "stacks-waiting-stood-still-ms",
-            "  {behind} waiting, stood still {known:.1f} ms for it",
+            "  {behind} waiting, stood still {pause_ms} for it",
             behind=behind,
-            known=max(known),
+            pause_ms=max(known),
         )
     if waiting:
         return sentence("stacks-waiting", "  {behind} waiting", behind=behind)
-    return sentence("stacks-stood-still-ms", "  stood still {known:.1f} ms for it", known=max(known)) if known else ""
+    return sentence("stacks-stood-still-ms", "  stood still {pause_ms} for it", pause_ms=max(known)) if known else ""

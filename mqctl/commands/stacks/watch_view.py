@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
-from mqctl.units import instant
 
 COLUMNS = (
     Column("source", "instance"),
@@ -69,7 +68,7 @@ def stack_round_document(observed_at_ms: int, number: int, rows: Sequence[StackW
                     sentence(
                         "stacks-round",
                         "{observed_at_ms}  round {number}{said}",
-                        observed_at_ms=instant(observed_at_ms),
+                        observed_at_ms=observed_at_ms,
                         number=number,
                         said=said,
                     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mqctl import units
 from mqctl.errors import ExitCode
 from mqctl.model.counts import counted
 from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
@@ -98,30 +97,36 @@ def verification_document(
         sentence(
             "verification-records",
             "records        {record_count} ({record_bytes}) in {topic_count}",
-            record_count=units.count(summary.record_count),
-            record_bytes=units.size(summary.record_bytes),
+            record_count=summary.record_count,
+            record_bytes=summary.record_bytes,
             topic_count=counted(summary.topic_count, "topic"),
         ),
         sentence(
             "verification-commit-log-physical-offsets",
-            "commit log     physical offsets {min_offset} to {max_offset}",
-            min_offset=units.count(summary.min_offset),
-            max_offset=units.count(summary.max_offset),
+            "commit log     physical offsets {min_offset:,} to {max_offset:,}",
+            min_offset=summary.min_offset,
+            max_offset=summary.max_offset,
         ),
         sentence(
             "verification-queue-entries",
             "queue entries  {queue_entry_count}",
-            queue_entry_count=units.count(summary.queue_entry_count),
+            queue_entry_count=summary.queue_entry_count,
         ),
         sentence(
             "verification-index-entries",
             "index entries  {index_entry_count}",
-            index_entry_count=units.count(summary.index_entry_count),
+            index_entry_count=summary.index_entry_count,
         ),
     ]
     if summary.first_store_time_ms is not None and summary.last_store_time_ms is not None:
-        first, last = units.instant(summary.first_store_time_ms), units.instant(summary.last_store_time_ms)
-        lines.append(sentence("verification-store-times", "store times    {first} to {last}", first=first, last=last))
+        lines.append(
+            sentence(
+                "verification-store-times",
+                "store times    {first_time_ms} to {last_time_ms}",
+                first_time_ms=summary.first_store_time_ms,
+                last_time_ms=summary.last_store_time_ms,
+            )
+        )
     healthy = (
         sentence("verification-nothing-wrong-could-read", "nothing wrong in what could be read")
         if unread

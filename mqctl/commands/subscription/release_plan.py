@@ -129,7 +129,7 @@ def _changed(members: Sequence[str], instances: int | None, clients: Sequence[st
     if unknown:
         raise UsageError(
             sentence("allocation-no-member-called", "no member is called {unknown}", unknown=min(unknown)),
-            reason=sentence("common-there", "there are {there}", there=", ".join(members)),
+            reason=sentence("common-there", "there are {there}", there=members),
         )
     if (instances is None) == (not clients):
         raise UsageError(

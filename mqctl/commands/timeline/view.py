@@ -11,6 +11,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.timeline import EventKind, TimelineEvent, TimelineReported
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.event_words import EVENTS, not_recorded
+from mqctl.render.severity_words import VERDICTS
 from mqctl.text import Sentence, composed, places, printable, sentence
 
 _WORST = 8
@@ -104,11 +105,11 @@ def head_lines(value: TimelineReported) -> list[str]:
     lines = [
         sentence(
             "timeline-span",
-            "{place}: {since} to {until} ({span}), {looks:,} looks",
+            "{place}: {since_time_ms} to {until_time_ms} ({span_ms}), {looks:,} looks",
             place=printable(value.recording),
-            since=units.instant(value.since_ms),
-            until=units.instant(value.until_ms),
-            span=units.duration(value.until_ms - value.since_ms),
+            since_time_ms=value.since_ms,
+            until_time_ms=value.until_ms,
+            span_ms=value.until_ms - value.since_ms,
             looks=value.look_count,
         )
     ]
@@ -149,8 +150,8 @@ def standing_out(rows: Sequence[TimelineRow]) -> list[str]:
     lines = [sentence("timeline-worst", "What stands out, worst first:")]
     for row, more in folded[:_WORST]:
         what = composed("{what} ({more})", what=row.what, more=_MORE(count=more)) if more else row.what
-        severity, moment = row.severity.upper(), units.Instant(row.moment_ms)
-        lines.append(composed("  {severity} {moment} {what}", severity=severity, moment=moment, what=what))
+        severity = VERDICTS[row.severity]
+        lines.append(composed("  {severity} {time_ms} {what}", severity=severity, time_ms=row.moment_ms, what=what))
         if row.cause_text:
             lines.append(composed("    {cause}", cause=row.cause_text))
     if len(folded) > _WORST:
@@ -188,15 +189,17 @@ def timeline_rows(events: Sequence[TimelineEvent]) -> list[TimelineRow]:
         elif len(moments) > 1:
             what = sentence(
                 "timeline-times",
-                "{what}, {times:,} times until {until}",
+                "{what}, {times:,} times until {until_time_ms}",
                 what=what,
                 times=len(together),
-                until=units.instant(max(moments)),
+                until_time_ms=max(moments),
             )
         if worst.after_ms is not None and worst.after_ms in gaps:
-            since = units.instant(worst.after_ms)
             what = sentence(
-                "timeline-gap-before", "{what} (not recorded before it since {since})", what=what, since=since
+                "timeline-gap-before",
+                "{what} (not recorded before it since {since_time_ms})",
+                what=what,
+                since_time_ms=worst.after_ms,
             )
         cause = worst.cause
         reason = (
@@ -263,14 +266,14 @@ def event_sentence(event: TimelineEvent, many: int = 1) -> str:
         "broker": event.broker or "",
         "subject": " ".join(name for name in (event.topic, event.group, event.broker) if name),
         "queues": units.Count(queues),
-        "count": units.count(messages),
+        "count": units.Count(messages),
         "messages": units.Count(messages),
-        "in": _rate(event.in_per_s),
-        "out": _rate(event.out_per_s),
+        "in_per_s": event.in_per_s,
+        "out_per_s": event.out_per_s,
         "before": event.before or "-",
         "after": event.after or "-",
         "times": str(many if many > 1 else event.times),
-        "span": units.duration(event.jump_ms or (event.until_ms or event.moment_ms) - event.moment_ms),
+        "span_ms": event.jump_ms or (event.until_ms or event.moment_ms) - event.moment_ms,
         "why": "" if event.gap is None else not_recorded(event.gap, event.reason),
         "who": event.who or "?",
         "id": event.change_id or "?",
@@ -296,7 +299,3 @@ def _variant(event: TimelineEvent, many: int) -> str:
             return "_made" if event.before is None else "_gone" if event.after is None else ""
         case _:
             return ""
-
-
-def _rate(per_second: float | None) -> str:
-    return "?" if per_second is None else units.rate(per_second)

@@ -14,7 +14,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Document
-from mqctl.text import composed
+from mqctl.text import composed, sentence
 
 Run = Callable[[Sequence[str]], object]
 """Runs a command line of mqctl in this process, as `mqctl` itself would."""
@@ -61,7 +61,10 @@ def ask(run: Run, words: Sequence[str], target: ClusterTarget) -> PageAnswer:
                 else error.problem
             )
             return PageAnswer(
-                talk=[failure, *([composed("next: {remedy}", remedy=error.remedy)] if error.remedy else [])]
+                talk=[
+                    failure,
+                    *([sentence("next-line", "next: {command}", command=error.remedy)] if error.remedy else []),
+                ]
             )
         except typer.TyperException as error:
             return PageAnswer(talk=[error.format_message()])

@@ -108,7 +108,7 @@ def _refuse(every: str, output: Output) -> int:
     if every_ms < _LEAST_EVERY_MS:
         raise UsageError(
             sentence(
-                "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=_LEAST_EVERY_MS
+                "every-must-least-ms", "--every must be at least {least_every_ms}", least_every_ms=_LEAST_EVERY_MS
             ),
             remedy=sentence("top-use-instance-every", "use for instance --every 2s"),
         )

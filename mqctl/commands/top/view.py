@@ -14,8 +14,7 @@ from mqctl.model.said import Said
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, sentence
-from mqctl.units import count, instant, rate
+from mqctl.text import Word, composed, sentence
 
 _BROKER_COLUMNS = (
     Column("name", "broker"),
@@ -218,13 +217,17 @@ def totals(frame: TopFrame) -> Totals:
 
 def _head(frame: TopFrame, sort: Sort) -> str:
     whole = totals(frame)
-    lag = count(whole.lag_count)
+    lag = composed("{lag_count}", lag_count=whole.lag_count)
     if not whole.complete:
-        lag = sentence("top-more", "{lag} or more", lag=lag) if frame.groups else sentence("not-known", "not known")
+        lag = (
+            sentence("top-more", "{lag_count} or more", lag_count=whole.lag_count)
+            if frame.groups
+            else sentence("not-known", "not known")
+        )
     known = whole.coming is not None and whole.going is not None
     rates = (
         sentence(
-            "top-out", "{coming} in/s, {going} out/s", coming=rate(whole.coming or 0), going=rate(whole.going or 0)
+            "top-out", "{coming_tps} in/s, {going_tps} out/s", coming_tps=whole.coming or 0, going_tps=whole.going or 0
         )
         if known
         else sentence("top-rates-not-known", "rates not known")
@@ -233,7 +236,7 @@ def _head(frame: TopFrame, sort: Sort) -> str:
     return sentence(
         "top-lag-sorted",
         "{observed_at_ms}  {brokers}, {rates}, lag {lag}, sorted by {sort}",
-        observed_at_ms=instant(frame.observed_at_ms),
+        observed_at_ms=frame.observed_at_ms,
         brokers=brokers,
         rates=rates,
         lag=lag,

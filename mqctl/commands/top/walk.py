@@ -37,7 +37,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Table
 from mqctl.render.translation import spoken as spoken_in
 from mqctl.text import sentence
-from mqctl.units import instant
 
 if TYPE_CHECKING:
     from mqctl.recording.recent import RecentNumbers
@@ -276,7 +275,7 @@ class WalkScreen(App[None]):
             return self._seen.head()
         if visit.answer is None or self._asking:
             return self._spoken(sentence("screen-asking", "asking ..."))
-        return self._spoken(sentence("screen-asked", "asked at {time}", time=instant(visit.asked_at_ms)))
+        return self._spoken(sentence("screen-asked", "asked at {time_ms}", time_ms=visit.asked_at_ms))
 
     def _state(self, visit: Visit, table: Table | None) -> str:
         parts = []

@@ -395,9 +395,7 @@ def route_document(
         [sentence("topic-ordered", "ordered: {order_conf}", order_conf=route.order_conf)] if route.order_conf else []
     )
     lines += (
-        [sentence("topic-another-route", "another route at: {differing}", differing=", ".join(differing))]
-        if differing
-        else []
+        [sentence("topic-another-route", "another route at: {differing}", differing=differing)] if differing else []
     )
     value = Route(
         topic=topic,

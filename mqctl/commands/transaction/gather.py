@@ -74,9 +74,7 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
         asking = asking_of(cluster, target)
         state, brokers = gather_live_transactions(asking, scope, now_ms=round(now.timestamp() * 1000))
     if not brokers:
-        reason = (
-            sentence("common-asked", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
-        )
+        reason = sentence("common-asked", "asked for {brokers}", brokers=source.brokers) if source.brokers else ""
         raise NotFoundError(
             sentence("no-such-master", "there is no such master"),
             reason=reason,

@@ -24,7 +24,6 @@ from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.transactions import gather_live_transactions
 from mqctl.snapshot.transaction_stories import live_story
 from mqctl.text import composed, sentence
-from mqctl.units import instant
 
 KIND = "transaction-resume"
 SCHEMA = "transaction.resume/1"
@@ -130,7 +129,7 @@ def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online
         old=sentence(
             "transaction-given-up-after",
             "given up at {discarded_time_ms} after {check_count}",
-            discarded_time_ms=instant(item.discarded_time_ms),
+            discarded_time_ms=item.discarded_time_ms,
             check_count=counted(item.check_count or 0, "check"),
         ),
         new=sentence("transaction-half-message-again-checked", "half message again, checked from the first time on"),

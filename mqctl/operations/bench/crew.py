@@ -71,7 +71,9 @@ class Crew:
                 raise DeadlineError(
                     sentence("bench-could-not-begin", "the bench could not begin"),
                     reason=sentence(
-                        "bench-process-not-ready", "a process was not ready in {ready_s:g} s", ready_s=_READY_S
+                        "bench-process-not-ready",
+                        "a process was not ready in {limit_ms}",
+                        limit_ms=round(_READY_S * 1000),
                     ),
                 )
 

@@ -17,7 +17,6 @@ from mqctl.model.bench import (
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.codes import ResponseCode
 from mqctl.text import sentence
-from mqctl.units import share
 
 _BUSY_SHARE = 0.85
 _BLOCKED_SHARE = 0.25
@@ -81,7 +80,7 @@ def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLi
     mean_ms, batch = run.service.mean_ms, run.workload.batch_count
     brought = sentence(
         "bench-each-queue-pull-under",
-        "each queue has one pull under way; one brought {per_pull:,.1f} messages in {mean_ms:.3g} ms",
+        "each queue has one pull under way; one brought {per_pull:,.1f} messages in {mean_ms}",
         per_pull=per_pull,
         mean_ms=mean_ms,
     )
@@ -128,7 +127,7 @@ def _arriving(run: LimitEvidence) -> BenchLimit | None:
         evidence=sentence(
             "bench-connection-part-answer-waited",
             "a connection had a part of an answer and waited for the rest for {arriving_share} of the time",
-            arriving_share=share(run.client.arriving_share),
+            arriving_share=run.client.arriving_share,
         ),
         next=sentence(
             "bench-measure-network-where-room-broker",
@@ -160,7 +159,9 @@ def _short(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.UNKNOWN,
-        evidence=sentence("bench-too-short-judge", "{counted_s:.3g} s are too short to judge", counted_s=run.counted_s),
+        evidence=sentence(
+            "bench-too-short-judge", "{counted_ms} are too short to judge", counted_ms=run.counted_s * 1000
+        ),
         next=sentence("bench-let-run-longer-duration", "let it run longer: --duration 30s, say"),
     )
 
@@ -173,7 +174,9 @@ def _kept(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.SCHEDULE,
         evidence=sentence(
-            "bench-schedule-messages-second-kept", "the schedule of {rate:,.0f} messages a second was kept", rate=rate
+            "bench-schedule-messages-second-kept",
+            "the schedule of {messages_per_s} messages a second was kept",
+            messages_per_s=rate,
         ),
         next=sentence("bench-raise-rate-leave-out", "raise --rate, or leave it out to go as fast as possible"),
     )
@@ -187,7 +190,7 @@ def _busy(run: LimitEvidence) -> BenchLimit | None:
         evidence=sentence(
             "bench-process-ours-used-core",
             "a process of ours used {cpu_share} of a core",
-            cpu_share=share(run.client.cpu_share),
+            cpu_share=run.client.cpu_share,
         ),
         next=sentence("bench-raise-processes-run-another", "raise --processes, or run it on another machine as well"),
     )
@@ -201,7 +204,7 @@ def _waited(run: LimitEvidence) -> BenchLimit | None:
         what=LimitKind.BROKER,
         evidence=sentence(
             "bench-sends-waited-up-ms",
-            "sends waited up to {send_wait_max_ms} ms for a thread of {broker_name}",
+            "sends waited up to {send_wait_max_ms} for a thread of {broker_name}",
             send_wait_max_ms=worst.send_wait_max_ms,
             broker_name=worst.broker_name,
         ),
@@ -218,7 +221,7 @@ def _blocked(run: LimitEvidence) -> BenchLimit | None:
             "bench-connection-took-no-more",
             "a connection took no more bytes for {blocked_share} of the time, and no send was "
             "seen to wait inside a broker",
-            blocked_share=share(run.client.blocked_share),
+            blocked_share=run.client.blocked_share,
         ),
         next=sentence(
             "bench-measure-network-where-room",
@@ -232,11 +235,10 @@ def _round_trips(workload: Workload, client: BenchClient, service: Percentiles) 
     near = client.connect_ms is not None and service.p50_ms <= client.connect_ms * _NEAR_NETWORK
     evidence = sentence(
         "bench-requests-flight-each-answered",
-        "{in_flight} requests in flight, each answered in {mean_ms:.3g} ms on average, are "
-        "{in_flight_2:,.0f} a second at most",
+        "{in_flight} requests in flight, each answered in {mean_ms} on average, are {most_tps} a second at most",
         in_flight=workload.in_flight,
         mean_ms=service.mean_ms,
-        in_flight_2=workload.in_flight * 1000 / max(service.mean_ms, 0.001),
+        most_tps=workload.in_flight * 1000 / max(service.mean_ms, 0.001),
     )
     if near:
         return BenchLimit(

@@ -211,7 +211,9 @@ class PullLoop:
                     self._forget(
                         opaque,
                         "TIMEOUT",
-                        sentence("bench-no-answer-within", "no answer within {limit_s:g} s", limit_s=limit_s),
+                        sentence(
+                            "client-no-answer-within-ms", "no answer within {limit_ms}", limit_ms=round(limit_s * 1000)
+                        ),
                     )
             for name, connection in self._connections.items():
                 if not connection.is_up:

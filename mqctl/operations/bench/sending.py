@@ -295,7 +295,7 @@ class SendLoop:
             self._forget(
                 opaque,
                 "TIMEOUT",
-                sentence("bench-no-answer-within", "no answer within {limit_s:g} s", limit_s=limit_s),
+                sentence("client-no-answer-within-ms", "no answer within {limit_ms}", limit_ms=round(limit_s * 1000)),
                 now,
             )
 

@@ -29,7 +29,6 @@ from mqctl.snapshot.live.delay import gather_live_delay, has_timers
 from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
 from mqctl.snapshot.stranded import StrandedRange, check_count, from_broker, from_store
 from mqctl.text import composed, joined, sentence
-from mqctl.units import duration, instant
 
 KIND = "delay-resend"
 SCHEMA = "delay.repair/1"
@@ -172,7 +171,7 @@ def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
         )
         # How late it would be grows while one looks at the plan: no part of what must still hold.
         effects = (
-            [sentence("delay-late", "{late_ms} late", late_ms=duration(item.late_ms))]
+            [sentence("delay-late", "{late_ms} late", late_ms=item.late_ms)]
             if item.late_ms and item.delay_level
             else []
         )
@@ -195,7 +194,7 @@ def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
                     place=place,
                     unique_key=record.unique_key or sentence("delay-no-id", "no id"),
                 ),
-                old=sentence("delay-due", "due {due_ms}", due_ms=instant(due_ms))
+                old=sentence("delay-due", "due {due_time_ms}", due_time_ms=due_ms)
                 if due_ms is not None
                 else sentence("delay-due-unknown-time", "due at an unknown time"),
                 new=sentence("delay-sent", "sent to {topic}, {how}", topic=item.topic, how=how),

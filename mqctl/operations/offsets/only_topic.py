@@ -56,7 +56,7 @@ def only_topic(asking: Asking, group: str) -> str:
             "offset-group-several",
             "group {group} has several: {listed}{more}",
             group=group,
-            listed=", ".join(listed[:_NAMED]),
+            listed=listed[:_NAMED],
             more=more,
         ),
         remedy=sentence("offset-add-another", "add -t {listed}, or another of them", listed=shell_word(listed[0])),

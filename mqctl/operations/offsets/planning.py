@@ -267,15 +267,14 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
         known = request.expected.get(position.queue)
         if known is None or online or position.old in known:
             continue
-        was = " or ".join(str(item) for item in sorted(known, key=str))
         raise BadInputError(
             sentence(
                 "offset-out-date-nothing-changed", "{origin} is out of date: nothing was changed", origin=request.origin
             ),
             reason=sentence(
                 "rests-offset-queue-now",
-                "it rests on offset {was} of queue {queue_id} of {topic} on {broker_name}, which has {old} now",
-                was=was,
+                "it rests on offset {was:or} of queue {queue_id} of {topic} on {broker_name}, which has {old} now",
+                was=sorted(known, key=str),
                 queue_id=position.queue.queue_id,
                 topic=position.queue.topic,
                 broker_name=position.queue.broker_name,

@@ -20,7 +20,7 @@ from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
 from mqctl.plan.targets import ToLatest
 from mqctl.render.change_words import way_back
 from mqctl.snapshot.live.asking import Asking
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 
 def skip(
@@ -55,8 +55,14 @@ def skip(
     done = run_offset_change(asking, request, replace(consent, opened=write))
     if done.record is None:
         return done
-    following = (
-        f"  next: {command_line('mqctl replay group --skipped {} -g NEW', done.record.id)}; {way_back(done.record.id)}"
+    following = sentence(
+        "remedy-line",
+        "  next: {remedy}",
+        remedy=composed(
+            "{replay}; {way_back}",
+            replay=command_line("mqctl replay group --skipped {} -g NEW", done.record.id),
+            way_back=way_back(done.record.id),
+        ),
     )
     try:
         write(done.record)

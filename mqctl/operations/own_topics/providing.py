@@ -23,7 +23,6 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told
 from mqctl.text import sentence
-from mqctl.units import duration, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +39,8 @@ class Quota:
             "own-topics-most-bodies",
             "at most {messages}, {size_bytes} of bodies, {time_ms}",
             messages=counted(self.messages, "message"),
-            size_bytes=size(self.size_bytes),
-            time_ms=duration(self.time_ms),
+            size_bytes=self.size_bytes,
+            time_ms=self.time_ms,
         )
 
 

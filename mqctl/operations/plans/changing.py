@@ -186,7 +186,7 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
     denied = [part for part in unfinished if part.cause is Cause.DENIED]
     if denied:
         for remedy in dict.fromkeys(part.remedy for part in denied):
-            tell(composed("  next: {remedy}", remedy=remedy))
+            tell(sentence("remedy-line", "  next: {remedy}", remedy=remedy))
     elif late:
         tell(
             sentence(
@@ -200,7 +200,7 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
             )
         )
     elif states & {UNKNOWN, WENT_BACK}:
-        tell(composed("  next: {finish}", finish=finish))
+        tell(sentence("remedy-line", "  next: {remedy}", remedy=finish))
 
 
 def now_ms() -> int:

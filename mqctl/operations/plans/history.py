@@ -22,7 +22,7 @@ from mqctl.operations.plans.changing import journal
 from mqctl.plan.follow import follow_again
 from mqctl.render.change_words import face_state
 from mqctl.render.settings import HistoryEntry
-from mqctl.text import argv_of, composed, printable, sentence
+from mqctl.text import argv_of, printable, sentence
 
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 ACKNOWLEDGE = "store-acknowledge"
@@ -40,7 +40,7 @@ class UnreadRecords:
         note(
             sentence("plan-left-out", "{error}; it is left out", error=printable(str(error)))
         )  # a file's name may hold line ends
-        tell(composed("  next: {remedy}", remedy=error.remedy))
+        tell(sentence("remedy-line", "  next: {remedy}", remedy=error.remedy))
 
     @property
     def reasons(self) -> list[str]:

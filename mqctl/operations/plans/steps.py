@@ -19,7 +19,7 @@ from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
-from mqctl.text import joined, sentence
+from mqctl.text import Word, joined, sentence
 
 Save = Callable[[], None]
 
@@ -79,7 +79,7 @@ class StepChange(Change[StepPlan, StepRecord]):
         return plan.confirm
 
     def locks(self, plan: StepPlan) -> str:
-        return f"{plan.kind} of {plan.target}"
+        return sentence("lock-of-kind", "{kind} of {target}", kind=Word(plan.kind), target=plan.target)
 
     def again(self, shown: StepPlan) -> StepPlan:
         now = self.make()

@@ -15,7 +15,6 @@ from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_undoable
 from mqctl.render.document import Document
 from mqctl.text import printable, sentence
-from mqctl.units import instant
 
 
 def newest_change() -> str:
@@ -48,7 +47,7 @@ def newest_change() -> str:
             kind=newest.kind,
             subject=subject,
             place=place,
-            made_at_ms=instant(newest.made_at_ms),
+            made_at_ms=newest.made_at_ms,
         )
     )
     return newest.id

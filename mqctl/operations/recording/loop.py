@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mqctl.client.admin.cluster import Cluster
     from mqctl.recording.writer import LookTime, RecordingWriter, Written
 
-_MIB = 1 << 20
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
@@ -48,7 +47,7 @@ def require_libraries() -> None:
     if missing:
         raise ConfigurationError(
             sentence("could-not-work-recordings", "could not work with recordings"),
-            reason=sentence("recording-not-installed", "{missing} not installed", missing=" and ".join(missing)),
+            reason=sentence("recording-not-installed", "{missing:and} not installed", missing=missing),
             remedy=sentence(
                 "recording-pip-install-record-adds", "pip install 'mqctl[record]', which adds Parquet and DuckDB"
             ),
@@ -163,7 +162,11 @@ class _Recorder:
         """Tells of trouble once, and when it is over."""
         if error is not None and str(error) != self._trouble:
             tell(
-                composed("mqctl: {error}\n  next: {remedy}", error=error, remedy=error.remedy)
+                composed(
+                    "mqctl: {error}\n{next}",
+                    error=error,
+                    next=sentence("remedy-line", "  next: {remedy}", remedy=error.remedy),
+                )
                 if error.remedy
                 else composed("mqctl: {error}", error=error)
             )
@@ -177,9 +180,9 @@ class _Recorder:
             tell(
                 sentence(
                     "recording-rows-mib",
-                    "mqctl: {row_count:,} rows, {byte_count:.2f} MiB{frame}",
+                    "mqctl: {row_count:,} rows, {size_bytes}{frame}",
                     row_count=written.row_count,
-                    byte_count=written.byte_count / _MIB,
+                    size_bytes=written.byte_count,
                     frame=frame,
                 )
             )

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl import units
 from mqctl.cli.emit import note
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.sources.snapshot_source import LiveOptions
@@ -73,12 +72,11 @@ def read_recorded(
     state = with_looks_before(opened, moment_ms, window_ms=live.window_ms or _WINDOW_MS)
     look = opened.look_at(moment_ms)
     if moment_ms - look.moment_ms > look.lasting_ms:
-        span = units.duration(moment_ms - look.moment_ms)
         note(
             sentence(
                 "recording-nobody-recorded-moment-judged",
-                "nobody recorded at that moment: judged is the look before it, {span} earlier",
-                span=span,
+                "nobody recorded at that moment: judged is the look before it, {span_ms} earlier",
+                span_ms=moment_ms - look.moment_ms,
             )
         )
     past = past_of(opened, moment_ms)

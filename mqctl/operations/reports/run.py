@@ -160,7 +160,7 @@ def _of_groups(engine: Engine, wanted: Selection) -> Selection:
                     "report-no-consumer-group-offsets",
                     "no consumer group {group} with offsets in {paths}",
                     group=group,
-                    paths=", ".join(wanted.stores),
+                    paths=wanted.stores,
                 ),
                 reason=sentence("report-groups-offsets", "groups with offsets: {shown}", shown=known)
                 if known
@@ -320,11 +320,11 @@ class Subscribed:
         clusters = sorted(named or {name for store in stores if (name := _cluster_in(store))})
         names = sorted(name for name in self.brokers if name)
         parts = (
-            [sentence("report-cluster", "cluster {clusters}", clusters=", ".join(clusters))]
+            [sentence("report-cluster", "cluster {clusters}", clusters=clusters)]
             if clusters
             else [sentence("report-cluster-unknown", "cluster not known")]
         )
-        parts += [sentence("report-broker", "broker {brokers}", brokers=", ".join(names))] if names else []
+        parts += [sentence("report-broker", "broker {brokers}", brokers=names)] if names else []
         return joined(", ", parts)
 
 
@@ -370,7 +370,7 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
             remedy=sentence(
                 "report-write-store-name-dir",
                 "write --store NAME=DIR for each; the snapshot knows {in_snapshot}",
-                in_snapshot=", ".join(in_snapshot) or sentence("none-none", "none"),
+                in_snapshot=in_snapshot,
             ),
         )
     return Subscribed(known, tuple(names))

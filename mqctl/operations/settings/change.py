@@ -24,7 +24,7 @@ from mqctl.render.document import Document
 from mqctl.render.settings import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
-from mqctl.text import composed, sentence
+from mqctl.text import Word, composed, sentence
 
 Make = Callable[[Asking], SettingPlan]
 _NO_SECRETS: Mapping[str, str] = {}
@@ -86,7 +86,13 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return self._cluster.name_servers.addresses()
 
     def locks(self, plan: SettingPlan) -> str:
-        return f"{plan.noun} {plan.subject} of {plan.identity.cluster}"
+        return sentence(
+            "lock-of-subject",
+            "{noun} {subject} of {cluster}",
+            noun=Word(plan.noun),
+            subject=plan.subject,
+            cluster=plan.identity.cluster,
+        )
 
     def again(self, shown: SettingPlan) -> SettingPlan:
         now = self.plan()

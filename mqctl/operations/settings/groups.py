@@ -24,7 +24,7 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
                 "settings-online",
                 "{members} of it online: {members_2}",
                 members=counted(len(members), "member"),
-                members_2=", ".join(sorted(members)[:3]),
+                members_2=sorted(members)[:3],
             ),
             remedy=sentence(
                 "settings-stop-lists",

@@ -417,7 +417,7 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
             sentence(
                 "settings-go-another-queue-sample",
                 "{kind} that would go to another queue: {moved_count} of {key_count} "
-                "({moved_share:.0%}) in a sample of {message_count}. If order by key matters, stop "
+                "({moved_share}) in a sample of {message_count}. If order by key matters, stop "
                 "the producers and drain the topic first",
                 kind=Word(moves.kind),
                 moved_count=moves.moved_count,

@@ -84,9 +84,7 @@ def _named(places: Collection[str], wanted: str) -> str:
             return name
     raise NotFoundError(
         sentence("store-nothing-set-aside", "nothing was set aside as {wanted}", wanted=wanted),
-        reason=sentence(
-            "store-places", "there is {places}", places=", ".join(places) or sentence("none-nothing", "nothing")
-        ),
+        reason=sentence("store-places", "there is {places}", places=places or sentence("none-nothing", "nothing")),
     )
 
 

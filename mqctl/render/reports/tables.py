@@ -19,7 +19,7 @@ from mqctl.model.said import Said, said
 from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.render.reports.sections import SECTIONS
 from mqctl.render.reports.words import NOTHING_STANDS_OUT, findings
-from mqctl.text import composed, sentence, word_key
+from mqctl.text import sentence, word_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +122,12 @@ def section_tables(name: str, value: object, most: int | None = None) -> list[Ta
             shown = rows if most is None else rows[:most]
             title = sentence(word_key("title", section.title), section.title)
             if len(shown) < len(rows):
-                title = composed("{title} (first {shown} of {all})", title=title, shown=len(shown), all=len(rows))
+                title = sentence(
+                    "report-table-cut",
+                    "{title} (first {shown:,} of {all:,})",
+                    title=title,
+                    shown=len(shown),
+                    all=len(rows),
+                )
             tables.append(Table(section.columns, shown, title=title))
     return tables

@@ -133,19 +133,19 @@ def _backlog(report: object) -> Iterator[str]:
                 busiest = max(arrived, key=lambda each: each.messages)
                 most = sentence(
                     "report-backlog-most",
-                    "; most arrived from {begin} on ({messages} within {width})",
-                    begin=units.instant(busiest.time_ms),
+                    "; most arrived from {begin_time_ms} on ({messages} within {width_ms})",
+                    begin_time_ms=busiest.time_ms,
                     messages=units.Count(busiest.messages),
-                    width=units.duration(report.bucket_ms),
+                    width_ms=report.bucket_ms,
                 )
-            figures = {"messages": units.Count(row.messages), "size": units.size(row.bytes)}
             yield sentence(
                 "report-backlog-behind",
-                "{where}: {messages:message} ({size}) behind, the oldest stored at {oldest}{most}.",
+                "{where}: {messages:message} ({size_bytes}) behind, the oldest stored at {oldest_time_ms}{most}.",
                 where=where,
-                oldest=units.instant(row.oldest_ms),
+                oldest_time_ms=row.oldest_ms,
                 most=most,
-                **figures,
+                messages=row.messages,
+                size_bytes=row.bytes,
             )
         if row.lost_count:
             yield sentence(
@@ -171,11 +171,11 @@ def _skew(report: object) -> Iterator[str]:
             continue
         yield sentence(
             "report-skew-hot",
-            "{topic}: queue {queue} has {share} of all messages, {ratio} times the mean of its {queues:queue}.",
+            "{topic}: queue {queue} has {share} of all messages, {ratio:.1f} times the mean of its {queues:queue}.",
             topic=topic.topic,
             queue=f"{topic.hot_queue_id} ({topic.hot_broker})" if several and topic.hot_broker else topic.hot_queue_id,
-            share=units.share(topic.hot_share),
-            ratio=f"{topic.max_over_mean:.1f}",
+            share=topic.hot_share,
+            ratio=topic.max_over_mean,
             queues=units.Count(topic.queues),
         )
         yield from _hot_key(report, topic)
@@ -184,15 +184,16 @@ def _skew(report: object) -> Iterator[str]:
             yield sentence(
                 "report-skew-reshard",
                 "{topic}: with {queues:queue} by {selector} of {key}, {share} of the keyed messages would go to "
-                "another queue than now (drain them before the change, or their order breaks); max/mean {now} would "
-                "become {then}.",
+                "another queue than now (drain them before the change, or their order breaks); max/mean "
+                "{now:.2f} would "
+                "become {then:.2f}.",
                 topic=spread.topic,
                 queues=units.Count(spread.new_queues),
                 selector=spread.selector,
                 key=spread.key_property,
-                share=units.share(spread.moved_share),
-                now=f"{spread.max_over_mean_now or 0:.2f}",
-                then=f"{spread.max_over_mean_then or 0:.2f}",
+                share=spread.moved_share,
+                now=spread.max_over_mean_now or 0,
+                then=spread.max_over_mean_then or 0,
             )
 
 
@@ -208,7 +209,7 @@ def _hot_key(report: SkewReport, topic: SkewTopic) -> Iterator[str]:
             topic=topic.topic,
             key=first.key,
             messages=units.Count(first.messages),
-            share=units.share(first.share),
+            share=first.share,
         )
 
 
@@ -219,13 +220,13 @@ def _order(report: object) -> Iterator[str]:
             yield sentence(
                 "report-order-moved",
                 "{topic}: {moved} of {keys:key} {moved:/is/are} in several queues, with {moves:move} between "
-                "{first} and {last}. Their messages may have been consumed out of order.",
+                "{first_time_ms} and {last_time_ms}. Their messages may have been consumed out of order.",
                 topic=topic.topic,
                 moved=units.Count(topic.moved_keys),
                 keys=units.Count(topic.keys),
                 moves=units.Count(topic.moves),
-                first=units.instant(topic.first_move_ms),
-                last=units.instant(topic.last_move_ms),
+                first_time_ms=topic.first_move_ms,
+                last_time_ms=topic.last_move_ms,
             )
             if topic.explained_moves is not None:
                 yield sentence(
@@ -258,14 +259,15 @@ def _duplicates(report: object) -> Iterator[str]:
         yield sentence(
             "report-duplicates-again",
             "{topic}: {copies:message was/were} stored again under the same unique key ({repeated} of {keys:key}), "
-            "between {first} and {last}, typically {gap} or more apart: producers resent messages that had arrived.",
+            "between {first_time_ms} and {last_time_ms}, typically {gap_ms} or more apart: "
+            "producers resent messages that had arrived.",
             topic=topic.topic,
             copies=units.Count(topic.copies),
             repeated=units.Count(topic.repeated_keys),
             keys=units.Count(topic.keys),
-            first=units.instant(min(each.begin_ms for each in windows)),
-            last=units.instant(max(each.end_ms for each in windows)),
-            gap=units.duration(topic.typical_gap_ms or 0),
+            first_time_ms=min(each.begin_ms for each in windows),
+            last_time_ms=max(each.end_ms for each in windows),
+            gap_ms=topic.typical_gap_ms or 0,
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from mqctl import units
 from mqctl.model.reports import CapacityReport, DelayReport, RetriesReport, TagsReport, TransactionsReport
-from mqctl.text import Sentence, sentence
+from mqctl.text import Sentence, composed, sentence
 
 SOON_HOURS = 72.0
 _MANY_ROLLBACKS = 0.2
@@ -39,7 +39,7 @@ def _tags(report: object) -> Iterator[str]:
             lost=units.Count(lost.lost_messages),
             messages=units.Count(lost.messages),
             tag=lost.tag,
-            share=units.share(lost.lost_share),
+            share=lost.lost_share,
             queues=lost.queues,
         )
 
@@ -51,11 +51,11 @@ def _capacity(report: object) -> Iterator[str]:
             continue
         yield sentence(
             "report-capacity-rate",
-            "{store}: {size} a day, {mean:message} a second on average and {peak} at its peak.",
+            "{store}: {size_bytes} a day, {mean:message} a second on average and {peak_per_s} at its peak.",
             store=store.store,
-            size=units.size(round(store.bytes_per_day)),
+            size_bytes=round(store.bytes_per_day),
             mean=units.Count(round(store.messages_per_second or 0)),
-            peak=f"{store.peak_messages_per_second or 0:,.0f}",
+            peak_per_s=round(store.peak_messages_per_second or 0),
         )
         for limit, hours in (("75", store.hours_to_75), ("90", store.hours_to_90)):
             if hours is not None and hours <= SOON_HOURS:
@@ -95,11 +95,11 @@ def _retries(report: object) -> Iterator[str]:
             yield sentence(
                 "report-retries-delayed",
                 "{group}: {messages:failed message waits/wait} on delay levels, due back in the retry topic from "
-                "{first} to {last}.",
+                "{first_time_ms} to {last_time_ms}.",
                 group=group.group,
                 messages=units.Count(group.delayed),
-                first=units.instant(group.first_due_ms),
-                last=units.instant(group.last_due_ms),
+                first_time_ms=group.first_due_ms,
+                last_time_ms=group.last_due_ms,
             )
         if group.dead:
             yield sentence(
@@ -117,7 +117,7 @@ _OFFSETS_ARE_OLD_MS = 12_000
 def _delay(report: object) -> Iterator[str]:
     assert isinstance(report, DelayReport)
     for level in report.levels:
-        delay = "" if level.delay_ms is None else f" ({units.duration(level.delay_ms)})"
+        delay = "" if level.delay_ms is None else composed(" ({delay_ms})", delay_ms=level.delay_ms)
         name = sentence("report-delay-level", "level {level}{delay}", level=level.level, delay=delay)
         if report.at_ms - (level.first_overdue_ms or 0) > _OFFSETS_ARE_OLD_MS:
             yield from _overdue(name, level.overdue, level.first_overdue_ms, report.at_ms)
@@ -153,14 +153,13 @@ def _delay(report: object) -> Iterator[str]:
 
 def _overdue(name: str, messages: int, first_ms: int | None, at_ms: int) -> Iterator[str]:
     if messages and first_ms is not None:
-        late = units.duration(at_ms - first_ms)
         yield sentence(
             "report-delay-overdue",
-            "{name}: {messages:message is/are} overdue, the oldest since {first} ({late}).",
+            "{name}: {messages:message is/are} overdue, the oldest since {first_time_ms} ({late_ms}).",
             name=name,
             messages=units.Count(messages),
-            first=units.instant(first_ms),
-            late=late,
+            first_time_ms=first_ms,
+            late_ms=at_ms - first_ms,
         )
 
 
@@ -172,10 +171,10 @@ def _transactions(report: object) -> Iterator[str]:
             yield sentence(
                 "report-transactions-pending",
                 "{group} for {topic}: {pending} of {transactions:transaction} {pending:/is/are} pending, the oldest "
-                "since {oldest}: producers of this group must answer the broker's checks.",
+                "since {oldest_time_ms}: producers of this group must answer the broker's checks.",
                 pending=units.Count(group.pending),
                 transactions=units.Count(group.transactions),
-                oldest=units.instant(group.oldest_pending_ms),
+                oldest_time_ms=group.oldest_pending_ms,
                 **names,
             )
         if group.ended >= _FEWEST and group.rolled_back > group.ended * _MANY_ROLLBACKS:
@@ -185,7 +184,7 @@ def _transactions(report: object) -> Iterator[str]:
                 "rolled back.",
                 rolled_back=units.Count(group.rolled_back),
                 ended=units.Count(group.ended),
-                share=units.share(group.rolled_back / group.ended),
+                share=group.rolled_back / group.ended,
                 **names,
             )
 

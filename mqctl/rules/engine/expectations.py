@@ -29,7 +29,6 @@ from mqctl.rules.engine.expecting import (
     meant_by,
     none_like,
     result,
-    span_text,
     unknown,
     why_missed,
 )
@@ -170,7 +169,7 @@ def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
             gap = broker.lacks(Part.RUNTIME)
             yield unknown("disk", subject, gap or sentence("check-not-reported", "it does not report this"))
         else:
-            said = sentence("check-disk", "{share} of the disk is used", share=f"{share:.0%}")
+            said = sentence("check-disk", "{used_share} of the disk is used", used_share=share)
             yield amount("disk", subject, share, limit, said, unit="share")
 
 
@@ -215,7 +214,7 @@ def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult
         why = sentence("check-newest-unknown", "the time of the newest message is not known")
         return unknown("silent_for", Checked("topic", topic), why)
     quiet_ms = max(0, snapshot.origin.observed_at_ms - newest)
-    said = sentence("check-silent-for", "the last message was stored {quiet} ago", quiet=span_text(quiet_ms))
+    said = sentence("check-silent-for", "the last message was stored {quiet_ms} ago", quiet_ms=quiet_ms)
     return amount("silent_for", Checked("topic", topic), quiet_ms, limit, said, unit="ms")
 
 
@@ -236,7 +235,7 @@ def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
         oldest = min((due for due in dues if due is not None), default=None)
         late_ms = 0 if oldest is None else max(0, snapshot.origin.observed_at_ms - oldest)
         said = (
-            sentence("check-delay-late", "the latest delayed message is {late} late", late=span_text(late_ms))
+            sentence("check-delay-late", "the latest delayed message is {late_ms} late", late_ms=late_ms)
             if late_ms
             else sentence("check-nothing-late", "nothing is late")
         )

@@ -14,9 +14,9 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.names_alike import is_pattern
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.rules.engine.expecting import Checked, amount, exact, meant_by, none_like, result, span_text, unknown
+from mqctl.rules.engine.expecting import Checked, amount, exact, meant_by, none_like, result, unknown
 from mqctl.rules.engine.gone_brokers import GoneBroker
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 _BROADCASTS = sentence(
     "check-group-broadcasts",
@@ -158,7 +158,7 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
         known = [value for value in values if value is not None]
         most = max(known, default=None)
         topic = lags[values.index(most)].topic if most is not None else ""
-        behind = span_text(most or 0) if unit else counted(round(most or 0), "message")
+        behind = composed("{lag_ms}", lag_ms=round(most or 0)) if unit else counted(round(most or 0), "message")
         said = sentence("check-behind", "{behind} behind on {topic}", behind=behind, topic=topic)
         checked = None if most is None else amount(name, subject, most, limit, said, unit=unit)
         if checked is None or (checked.state is not CheckState.ERROR and (gaps or len(known) < len(values))):
@@ -213,8 +213,8 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked)
         window_ms = looked.now_ms - looked.earlier.now_ms
         said = sentence(
             "check-letters-came",
-            "{letters} came within {span}",
+            "{letters} came within {window_ms}",
             letters=counted(now - then, "dead letter"),
-            span=span_text(window_ms),
+            window_ms=window_ms,
         )
         yield amount("dead_letter_growth", subject, now - then, expected.dead_letter_growth, said)

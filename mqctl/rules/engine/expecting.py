@@ -124,8 +124,3 @@ def result(
         key=key_of(message),
         values=values_of(message),
     )
-
-
-def span_text(span_ms: float) -> str:
-    seconds = span_ms / 1000
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

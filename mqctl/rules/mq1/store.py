@@ -163,9 +163,9 @@ def queue_behind_log(case: Case) -> Iterator[Verdict]:
         silent="a topic was deleted, and the log still holds its messages",
         what={
             "": "Damage ({kind}) in {deviation_count:place} of {file}, the first at byte {byte_offset}.",
-            "size": "{file} is {first_found} bytes long, its neighbours are {first_expected}.",
-            "cut": "{file} is {first_found} bytes long, no usual size of a commit log file: it was cut, unless mappedFileSizeCommitLog is just that.",
-            "odd": "{file} is the only one of the commit log and {first_found} bytes long: brokers are usually set to a power of two. Unless "
+            "size": "{file} is {first_found_bytes:byte} long, its neighbours are {first_expected_bytes:,}.",
+            "cut": "{file} is {first_found_bytes:byte} long, no usual size of a commit log file: it was cut, unless mappedFileSizeCommitLog is just that.",
+            "odd": "{file} is the only one of the commit log and {first_found_bytes:byte} long: brokers are usually set to a power of two. Unless "
             "mappedFileSizeCommitLog is just that, the file was cut, and the broker refuses to start.",
             "no-log": "There is no commit log, and {deviation_count:entry} of consume queues and index files lead into it: "
             "it was lost, or not copied, or lies elsewhere (storePathCommitLog).",
@@ -200,6 +200,7 @@ def damage(case: Case) -> Iterator[Verdict]:
     for (code, file), group in groupby(real, key=_kind_and_file):
         members = list(group)
         first = members[0]
+        unit = "_bytes" if first.code is DamageCode.WRONG_FILE_SIZE else ""
         yield Verdict(
             subject=Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=file),
             params={"kind": code, "file": file},
@@ -208,7 +209,7 @@ def damage(case: Case) -> Iterator[Verdict]:
                 "byte_offset": first.offset,
                 "physical_offset": first.physical_offset,
                 "length_bytes": sum(member.length_bytes or 0 for member in members),
-                **{f"first_{name}": value for name, value in first.params.items()},
+                **{f"first_{name}{unit}": value for name, value in first.params.items()},
             },
             variant=_variant(first),
             severity=Severity.INFO if _is_odd(first) else None,

@@ -57,7 +57,7 @@ class _Leak:
         speaks="the best hour of each day is six hours further behind",
         silent="it is as far behind by day, and up to date every night",
         what={
-            "": "Group {group} was further behind on {topic} on each of the last {day_count} days: in the best hour of the day the age of its next message went from {first_wait_ms} to {last_wait_ms}."
+            "": "Group {group} was further behind on {topic} on each of the last {day_count:day}: in the best hour of the day the age of its next message went from {first_wait_ms} to {last_wait_ms}."
         },
         effect="If it goes on like this, the next message is {retention_ms} old and deleted unread around {meets_expected_time_ms} (between {earliest_expected_time_ms} and {latest_expected_time_ms} by its fastest and its slowest day).",
         advice="Make the group faster than its topic before then: more instances or threads, a quicker listener, or less to consume. `mqctl group lag --advise` says what bounds it. A longer fileReservedTime buys time where the disk has room.",

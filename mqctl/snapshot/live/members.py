@@ -24,6 +24,7 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
 from mqctl.snapshot.live.proxies import groups_of_proxies
+from mqctl.text import sentence
 
 _NO_MODES: Mapping[str, str] = {}
 _SILENT = frozenset({Cause.SILENT, Cause.TIMED_OUT, Cause.NOT_ASKED})
@@ -218,7 +219,7 @@ def _modes(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict
     for number in topics_of_groups:
         modes = brokers[number].request_modes
         if isinstance(modes, MqctlError):
-            gap = Gap.of(Part.MEMBERS, modes, GapSubject(place="POP modes"))
+            gap = Gap.of(Part.MEMBERS, modes, GapSubject(place=sentence("gap-pop-modes", "POP modes")))
             brokers[number].gaps += [] if gap in brokers[number].gaps else [gap]
             continue
         for mode in modes or ():

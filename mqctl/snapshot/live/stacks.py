@@ -46,7 +46,7 @@ class GroupLooks:
     def __post_init__(self) -> None:
         known = self.client_ids()
         if self.client_id is not None and self.client_id not in known:
-            shown = on_one_line(", ".join(known)) or "nobody"
+            shown = list(map(on_one_line, known))
             raise NotFoundError(
                 sentence(
                     "snapshot-no-instance-group",

@@ -53,7 +53,7 @@ def _holder(reading: Reading) -> LockHolder | None:
     holder = with_open_files(holder, reading.store.path)
     if holder.deleted is None:
         reason = sentence("capture-process-of-another-user", "another user's process shows root only what it has open")
-        subject = GapSubject(place=f"process {holder.pid}")
+        subject = GapSubject(place=sentence("gap-process", "process {pid}", pid=holder.pid))
         reading.miss(Part.PROCESSES, reason, subject=subject, cause=Cause.DENIED)
     return holder
 

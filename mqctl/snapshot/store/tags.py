@@ -61,9 +61,7 @@ def count_tags(path: Path, broker_name: str, topics: Iterable[str], names: Itera
                 reason=store.unreadable[0].reason,
             )
         raise NotFoundError(
-            sentence(
-                "snapshot-no-queue", "{path} has no queue of {wanted}", path=path, wanted=", ".join(sorted(wanted))
-            ),
+            sentence("snapshot-no-queue", "{path} has no queue of {wanted}", path=path, wanted=sorted(wanted)),
             remedy=command_line("mqctl store describe --store {}", path),
         )
     return samples

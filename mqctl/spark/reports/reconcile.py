@@ -127,7 +127,7 @@ def _rows_of(spark: SparkSession, listed: Listed) -> DataFrame:
             reason=sentence(
                 "spark-columns",
                 "its columns: {columns}",
-                columns=", ".join(frame.columns[:20]) or sentence("none-none", "none"),
+                columns=frame.columns[:20],
             ),
             remedy=sentence("spark-name-column", "name one of them as --column NAME"),
         )

@@ -22,7 +22,7 @@ from mqctl.store.mapping_guard import RefusedPart, passed_over
 from mqctl.store.timer import read_timer_check
 from mqctl.store.unread_files import odd_topics, unread_log_files, unread_queues
 from mqctl.store.verify import COMMIT_LOG
-from mqctl.text import composed, joined, sentence
+from mqctl.text import joined, sentence
 
 QUEUES = "consumequeue"
 _SHOWN_PARTS = 3
@@ -107,7 +107,11 @@ def _in_words(parts: Sequence[RefusedPart]) -> str:
         ),
     )
     more = len(parts) - _SHOWN_PARTS
-    return composed("{shown} and in {more}", shown=shown, more=counted(more, "more place")) if more > 0 else shown
+    return (
+        sentence("spark-and-in-more", "{shown} and in {more}", shown=shown, more=counted(more, "more place"))
+        if more > 0
+        else shown
+    )
 
 
 def _unread(path: str, each: Unreadable) -> Unread:
@@ -127,7 +131,7 @@ def require_queues(wanted: Selection) -> None:
     }
     if len(without) == len(wanted.stores):
         raise BadInputError(
-            sentence("spark-read-consume-queues", "read the consume queues of {without}", without=", ".join(without)),
+            sentence("spark-read-consume-queues", "read the consume queues of {without}", without=without),
             reason=joined("; ", dict.fromkeys(without.values())),
             remedy=sentence(
                 "spark-ask-running-broker-instead",

@@ -84,7 +84,7 @@ def require_spark() -> None:
     if missing:
         raise ConfigurationError(
             sentence("report-runs-spark-not-installed", "This report runs on Spark, which is not installed"),
-            reason=sentence("spark-no-module", "no module {missing}", missing=" and ".join(missing)),
+            reason=sentence("spark-no-module", "no module {missing:and}", missing=missing),
             remedy=sentence(
                 "pip-install-spark-adds",
                 "pip install 'mqctl[spark]', which adds Spark, Arrow, charts and a Java runtime, 900 "

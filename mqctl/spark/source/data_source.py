@@ -120,7 +120,7 @@ def _table(options: Mapping[str, str]) -> str:
     if name not in TABLES:
         raise UsageError(
             sentence("spark-read-table-format", "read table {name!r} of format {format}", name=name, format=FORMAT),
-            reason=sentence("spark-tables", "the tables are {tables}", tables=", ".join(TABLES)),
+            reason=sentence("spark-tables", "the tables are {tables}", tables=TABLES),
         )
     return name
 

@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import MOST_BROKERS
 from mqctl.protocol.codes import RequestCode
 from tests.live.conftest import Run
@@ -52,7 +51,7 @@ def test_a_route_of_more_queues_than_a_topic_has_is_refused(live: Run, cluster: 
     _fault(cluster, RequestCode.GET_ROUTEINFO_BY_TOPIC, {"queueDatas": [queues], "brokerDatas": []})
     refused = live("allocation", "simulate", "-g", "G", "-t", "Pay", "--add-clients", "2")
     assert refused.exit_code in {65, 74}
-    assert f"readQueueNums of broker-a is {count}, and mqctl reads at most 65,536" in refused.stderr
+    assert f"readQueueNums of broker-a is {count:,}, and mqctl reads at most 65,536" in refused.stderr
 
 
 def test_a_group_of_more_members_than_any_has_is_a_gap(live: Run, cluster: EmbeddedCluster) -> None:
@@ -73,7 +72,7 @@ def test_a_topic_of_two_billion_queues_ends_no_command_late(live: Run, cluster: 
     for words in (("dlq", "list"), ("retry", "list", "-g", "G"), ("topic", "list")):
         outcome = live(*words, "--timeout", "5s")
         assert outcome.exit_code == 74, outcome
-        assert "readQueueNums of %DLQ%G is 2147483647, and mqctl reads at most 65,536" in outcome.stderr
+        assert "readQueueNums of %DLQ%G is 2,147,483,647, and mqctl reads at most 65,536" in outcome.stderr
 
 
 def test_a_table_of_thousands_of_rows_is_the_same_in_yaml(live: Run, cluster: EmbeddedCluster) -> None:
@@ -167,6 +166,6 @@ def test_members_and_their_stacks_are_asked_within_one_timeout(live: Run, cluste
     cluster.fault(RequestCode.GET_CONSUMER_CONNECTION_LIST, Drop(), server="broker-b")
     cluster.fault(RequestCode.GET_CONSUMER_RUNNING_INFO, Drop())
     outcome = live("stacks", "dump", "-g", "G", "--dumps", "1", "--timeout", "1s")
-    waited = re.findall(r"no answer within ([\d,]+) ms", outcome.stderr)
-    assert len(waited) == 1 and 0 < (decimal(waited[0].replace(",", "")) or 0) < 1_000, outcome.stderr
+    waited = re.findall(r"no answer within (\d+) ms", outcome.stderr)
+    assert len(waited) == 1 and 0 < int(waited[0]) < 1_000, outcome.stderr
     assert "no answer before the 1 s of --timeout were over" in outcome.stderr

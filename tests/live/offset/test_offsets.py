@@ -76,7 +76,7 @@ def test_nothing_is_asked_without_time(live: Run, cluster: EmbeddedCluster) -> N
     cluster.record_requests(on=False)
     assert (outcome.exit_code, requests) == (75, [])
     assert "was not asked of" in outcome.stderr
-    assert "the 0.001 s of --timeout are over\n  next: give it longer: --timeout" in outcome.stderr
+    assert "the 1 ms of --timeout are over\n  next: give it longer: --timeout" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
