@@ -30,10 +30,11 @@ from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
-from mqctl.model.names import retry_topic
+from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import Fate, ResendItem, ResendPlan, target_of
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
@@ -113,8 +114,12 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
     def word(self, plan: ResendPlan) -> str:
         return plan.group
 
-    def cluster(self) -> Cluster:
-        return self._cluster
+    def asking(self) -> Asking:
+        return Asking(self._cluster, self._target.deadline())
+
+    def touched(self, plan: ResendPlan) -> Touched:
+        topics = {item.topic for item in plan.sending if item.topic is not None}
+        return Touched(topics=topics | {dlq_topic(plan.group)}, groups={plan.group})
 
     def where(self) -> Sequence[str]:
         return self._cluster.name_servers.addresses()
@@ -158,7 +163,7 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return resend_document(record)
 
     def _plan(self, request: LetterRequest) -> ResendPlan:
-        return make_plan(Asking(self._cluster, self._target.deadline()), request)
+        return make_plan(self.asking(), request)
 
     def _only(self, letters: Iterable[str]) -> LetterRequest:
         return self._request if self._request.resume else _only(self._request, letters)

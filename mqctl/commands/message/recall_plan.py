@@ -10,6 +10,7 @@ from mqctl.client.admin.broker_changes import recall_message
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.step_plan import Step, StepPlan
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Consent, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.recall_handle import RecallHandle
@@ -59,7 +60,14 @@ def recall(
                 _recall_one(asking, masters[handle.broker_name], (handle, wanted[handle]), part)
                 save()
 
-        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform, asked=cluster)
+        change = StepChange(
+            kind=KIND,
+            schema=SCHEMA,
+            make=make,
+            perform=perform,
+            ask=lambda: asking_of(cluster, target),
+            rests_on=lambda: Touched(topics={topic}, brokers={handle.broker_name for handle in wanted}),
+        )
         return run_steps(change, Consent(execute=execute, confirmed=confirmed))
 
 

@@ -34,7 +34,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.release import NEWEST
 from mqctl.model.said import said
 from mqctl.model.topic_use import TopicUse
-from mqctl.operations.plans.cautions import cautions
+from mqctl.operations.plans.cautions import Touched, cautions
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.plan.follow import KeySelector, follow_command, follower_group, scattered_keys
@@ -101,7 +101,7 @@ def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) 
         planned = _plan(asking, request)
         bound = (request, planned.plan.group, planned.plan.new_queue_count, planned.plan.receivers)
         must_be_shown(bound, execute=consent.execute)
-        careful = cautions(cluster.newer_than(NEWEST), NEWEST)
+        careful = cautions(asking, NEWEST, Touched(topics={request.old, request.new}))
         shown = follow_plan_document(planned.plan).with_cautions(careful)
         if not consent.execute:
             return shown, ExitCode.OK

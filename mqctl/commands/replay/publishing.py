@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
-from mqctl.client.admin.cluster import Cluster
 from mqctl.client.admin.nameserver import route
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.producer.packing import Packer, ProducerSettings
@@ -30,6 +29,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import must_be_shown, shown_before
@@ -89,8 +89,15 @@ class Publication(Change[PublishPlan, ReplayRecord]):
     def word(self, plan: PublishPlan) -> str:
         return plan.record.subject
 
-    def cluster(self) -> Cluster:
-        return self._asking.cluster
+    def asking(self) -> Asking:
+        return self._asking
+
+    def touched(self, plan: PublishPlan) -> Touched:
+        record = plan.record
+        return Touched(
+            topics={record.subject, *(part.topic for part in record.parts)},
+            store=None if record.store is None else Path(record.store),
+        )
 
     def where(self) -> Sequence[str]:
         return self._asking.cluster.name_servers.addresses()

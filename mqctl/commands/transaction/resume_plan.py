@@ -14,6 +14,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import DISCARD_TOPIC
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.model.transaction_state import DiscardedTransaction
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Consent, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.message_id import OffsetId
@@ -81,7 +82,18 @@ def resume(request: ResumeRequest, target: ClusterTarget) -> tuple[Document, int
                 _resume_one(asking, item, part)
                 save()
 
-        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform, asked=cluster)
+        def rests_on() -> Touched:
+            topics = {topic for each in planned if (topic := each.item.topic) is not None}
+            return Touched(topics=topics, brokers={each.broker.name for each in planned})
+
+        change = StepChange(
+            kind=KIND,
+            schema=SCHEMA,
+            make=make,
+            perform=perform,
+            ask=lambda: asking_of(cluster, target),
+            rests_on=rests_on,
+        )
         return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
 
 

@@ -18,6 +18,7 @@ from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.step_plan import Step, StepPlan
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Consent, journal, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.plan.delay_repair import LevelRepair, needs_rewriting, plan_repair, table_after
@@ -88,6 +89,7 @@ def repair(request: RepairRequest) -> tuple[Document, int]:
             perform=perform,
             undo_hint="mqctl delay repair --undo",
             before=delay_files.contents(request.store),
+            rests_on=lambda: Touched(store=request.store, files=(DELAY_OFFSETS,)),
         )
         return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
 

@@ -20,6 +20,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.step_plan import Step, StepPlan
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Consent, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.plan.delay_resend import Resend, StrandedMessage, plan_resend
@@ -74,7 +75,17 @@ def resend(request: StrandedRequest, target: ClusterTarget) -> tuple[Document, i
                     _send(producer, item, record.subject, part)
                     save()
 
-        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform, asked=cluster)
+        def rests_on() -> Touched:
+            return Touched(topics={item.topic for item in going}, store=request.store)
+
+        change = StepChange(
+            kind=KIND,
+            schema=SCHEMA,
+            make=make,
+            perform=perform,
+            ask=lambda: asking_of(cluster, target),
+            rests_on=rests_on,
+        )
         return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
 
 

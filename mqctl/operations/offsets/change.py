@@ -12,7 +12,6 @@ from time import sleep
 from mqctl.cli.emit import tell
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.admin.broker_changes import put_group
-from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import StorageError, UsageError
 from mqctl.execute.engine import Work
@@ -25,6 +24,7 @@ from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.plan import OffsetChange, OffsetPlan
 from mqctl.operations.offsets.planning import OffsetRequest, make_plan
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Change, Consent, Finished, run_change
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
 from mqctl.render.change_words import way_back
@@ -97,8 +97,15 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
     def word(self, plan: OffsetPlan) -> str:
         return plan.group
 
-    def cluster(self) -> Cluster:
-        return self._asking.cluster
+    def asking(self) -> Asking:
+        return self._asking
+
+    def touched(self, plan: OffsetPlan) -> Touched:
+        return Touched(
+            topics={change.queue.topic for change in plan.changes},
+            groups={plan.group},
+            brokers=dict(plan.identity.brokers).keys(),
+        )
 
     def where(self) -> Sequence[str]:
         return self._asking.cluster.name_servers.addresses()

@@ -13,18 +13,16 @@ from mqctl.cli.places import state_dir
 from mqctl.cli.terminal.confirmation import confirm
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.cli.terminal.progress import step_progress
-from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.links import Unproven
 from mqctl.errors import ExitCode
 from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
 from mqctl.execute.records import DONE, NOT_MOVED, UNKNOWN, WENT_BACK, AnyRecord, ChangePart
-from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause
 from mqctl.model.release import NEWEST, Release
-from mqctl.operations.plans.cautions import cautions, of_kinds
+from mqctl.operations.plans.cautions import Touched, cautions
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
+from mqctl.snapshot.live.asking import Asking
 from mqctl.text import composed, sentence
 
 P = TypeVar("P")
@@ -67,22 +65,18 @@ class Change(Performer[P, R]):
 
     proven_to: Release = NEWEST
 
-    def cluster(self) -> Cluster | None:
-        """Returns the cluster that was asked for the plan; None for a store."""
+    def asking(self) -> Asking | None:
+        """Returns the cluster that was asked for the plan, with the time that is left; None for a store."""
         return None
-
-    def newer(self) -> list[Unproven]:
-        """Returns who answered while the plan was made and is of a release on which no such change was made."""
-        cluster = self.cluster()
-        return [] if cluster is None else cluster.newer_than(self.proven_to)
 
     def bound(self, plan: P, *, execute: bool) -> P:
         """Keeps a plan that is shown, for a second process to carry out; there, returns what was shown."""
         return plan
 
-    def changed(self, plan: P) -> Iterable[TopicConfig | SubscriptionGroupConfig]:
-        """Returns the topics and groups that are changed, as they are; none where it changes something else of them."""
-        return ()
+    def touched(self, plan: P) -> Touched:
+        """Returns what the change rests on: topics, groups, brokers and a store, each of which may be of a kind that
+        mqctl does not know."""
+        return Touched()
 
     @abstractmethod
     def document(self, plan: P) -> Document:
@@ -130,7 +124,7 @@ def run_change(
         MqctlError: as `Performer.plan`, `confirm` and `carry_through`.
     """
     plan = change.bound(change.plan(), execute=consent.execute)
-    careful = [*cautions(change.newer(), change.proven_to), *of_kinds(change.changed(plan))]
+    careful = cautions(change.asking(), change.proven_to, change.touched(plan))
     shown = change.document(plan).with_cautions(careful)
     if planned is not None:
         planned(plan, shown)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mqctl.cli.emit import tell
-from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
@@ -14,11 +13,13 @@ from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import StepPart, StepRecord
 from mqctl.model.command_line import shell_word
 from mqctl.model.step_plan import StepPlan
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
+from mqctl.snapshot.live.asking import Asking
 from mqctl.text import Word, joined, sentence
 
 Save = Callable[[], None]
@@ -36,7 +37,8 @@ class StepChange(Change[StepPlan, StepRecord]):
         undo_hint: command that undoes the change, without its id; empty when nothing does.
         before: contents of files that the change replaces.
         undoes: id of the change that this one takes back.
-        asked: the cluster that is asked for the plan; None for a store.
+        ask: begins to ask the cluster that the plan is about; None for a store.
+        rests_on: what the plan rests on, once it is made.
     """
 
     kind: str
@@ -46,10 +48,14 @@ class StepChange(Change[StepPlan, StepRecord]):
     undo_hint: str = ""
     before: Mapping[str, str | None] | None = None
     undoes: str | None = None
-    asked: Cluster | None = None
+    ask: Callable[[], Asking] | None = None
+    rests_on: Callable[[], Touched] = Touched
 
-    def cluster(self) -> Cluster | None:
-        return self.asked
+    def asking(self) -> Asking | None:
+        return None if self.ask is None else self.ask()
+
+    def touched(self, plan: StepPlan) -> Touched:
+        return self.rests_on()
 
     def drawer(self, journal: Journal) -> Drawer[StepRecord]:
         return journal.steps(self.kind)

@@ -17,6 +17,7 @@ from mqctl.execute.settings import carry_out
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.setting_plan import SettingKind, SettingPlan, config_of
+from mqctl.operations.plans.cautions import Touched
 from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.change_words import way_back
@@ -57,18 +58,21 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return journal.settings
 
     def plan(self) -> SettingPlan:
-        return self._make(self._asking())
+        return self._make(self.asking())
 
     def bound(self, plan: SettingPlan, *, execute: bool) -> SettingPlan:
         must_be_shown((plan.kind, plan.subject, plan.identity, plan.moving), execute=execute)
         return plan
 
-    def changed(self, plan: SettingPlan) -> Iterable[TopicConfig | SubscriptionGroupConfig]:
+    def touched(self, plan: SettingPlan) -> Touched:
+        entries: list[TopicConfig | SubscriptionGroupConfig] = []
         for step in plan.moving:
             if step.old is not None and step.kind is SettingKind.TOPIC:
-                yield config_of(TopicConfig, step.subject, step.old)
+                entries.append(config_of(TopicConfig, step.subject, step.old))
             elif step.old is not None and step.kind is SettingKind.GROUP:
-                yield config_of(SubscriptionGroupConfig, step.subject, step.old)
+                entries.append(config_of(SubscriptionGroupConfig, step.subject, step.old))
+        kept = (SettingKind.TOPIC, SettingKind.GROUP, SettingKind.BROKER)
+        return Touched(entries=tuple(entries), brokers={step.place for step in plan.moving if step.kind in kept})
 
     def document(self, plan: SettingPlan) -> Document:
         return plan_document(plan)
@@ -79,8 +83,8 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
     def word(self, plan: SettingPlan) -> str | None:
         return plan.subject if plan.severe else None
 
-    def cluster(self) -> Cluster:
-        return self._cluster
+    def asking(self) -> Asking:
+        return Asking(self._cluster, self._target.deadline())
 
     def where(self) -> Sequence[str]:
         return self._cluster.name_servers.addresses()
@@ -124,7 +128,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
                     tell(composed("mqctl: {place}: {note}", place=step.place, note=step.note))
 
     def ended(self, work: Work[SettingPlan, SettingRecord]) -> list[str]:
-        return self._after(self._asking())
+        return self._after(self.asking())
 
     def finish(self, record: SettingRecord) -> str:
         return sentence(
@@ -135,9 +139,6 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
 
     def report(self, record: SettingRecord) -> Document:
         return change_document(record)
-
-    def _asking(self) -> Asking:
-        return Asking(self._cluster, self._target.deadline())
 
 
 def run_setting_change(

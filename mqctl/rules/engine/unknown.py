@@ -8,13 +8,14 @@ anybody's guess: nothing is judged of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.finding import Reason, Subject, Why
 from mqctl.model.gap import Part
+from mqctl.model.member import KNOWN_KINDS
 from mqctl.model.release import Release, release_of, release_text
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
@@ -25,7 +26,7 @@ _CHANGES_WITH_RELEASES = frozenset(
     {Part.RUNTIME, Part.CONFIG, Part.REPLICATION, Part.CONTROLLERS, Part.POP, Part.TRANSACTIONS, Part.ACCESS}
     | {Part.DELAY_TIMERS, Part.NEWEST, Part.PROBE, Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS}
 )
-_Known: TypeAlias = Mapping[str, set[str] | None]
+_Known: TypeAlias = Mapping[str, Set[str] | None]
 # BrokerRole, FlushDiskType and StoreType of 5.5.0. How a broker that names another keeps messages is not known.
 KNOWN_SETTINGS: Mapping[str, set[str]] = {
     "brokerRole": {"async_master", "sync_master", "slave"},
@@ -63,8 +64,13 @@ def of_broker(broker: BrokerSnapshot, proven_to: Release) -> Why | None:
             return Why(Reason.ODD_RELEASE, {"release": broker.version, "newest": newest})
         if release > proven_to:
             return Why(Reason.NEWER_RELEASE, {"release": release_text(release), "newest": newest})
+    return odd_setting(broker.config)
+
+
+def odd_setting(config: Mapping[str, str]) -> Why | None:
+    """Returns the engine or role of a broker that is not known; None where its settings name known ones or none."""
     for name, known in KNOWN_SETTINGS.items():
-        value = broker.config.get(name)
+        value = config.get(name)
         if value is not None and value.lower() not in known:
             return Why(Reason.ODD_SETTING, {"setting": name, "value": value})
     return None
@@ -79,22 +85,16 @@ class UnknownKinds:
     @cached_property
     def topics(self) -> dict[str, Why]:
         """Topics with an attribute, the value of one, or a permission that is not known, and which."""
-        odd: dict[str, Why] = {}
-        for broker in self._snapshot.brokers:
-            odd |= _odd(((item.name, item.attributes) for item in broker.topics), _TOPIC_ATTRIBUTES)
-            odd |= _odd(
-                ((item.name, {"perm": str(item.perm)}) for item in broker.topics if item.perm & ~_PERMISSIONS), {}
-            )
-        return odd
+        return {item.name: why for broker in self._snapshot.brokers for item in broker.topics for why in odd_kind(item)}
 
     @cached_property
     def groups(self) -> dict[str, Why]:
         """The same of groups, and of those whose members, or whose retries, are of another kind than those known."""
         odd: dict[str, Why] = {}
         for broker in self._snapshot.brokers:
-            odd |= _odd(((item.name, item.attributes) for item in broker.groups), _GROUP_ATTRIBUTES)
-            odd |= _odd(((item.name, item.unknown_kinds) for item in broker.groups), {})
-            odd |= _odd(((item.group, item.unknown_kinds) for item in broker.memberships), {})
+            odd |= {item.name: why for item in broker.groups for why in odd_kind(item)}
+            odd |= {item.group: why for item in broker.memberships for why in _odd(item.unknown_kinds, {})}
+            odd |= {item.group: why for item in broker.pop for why in _odd({"mode": item.shown_mode}, KNOWN_KINDS)}
         return odd
 
     def why(self, subject: Subject) -> Why | None:
@@ -102,18 +102,20 @@ class UnknownKinds:
         return self.topics.get(subject.topic or "") or self.groups.get(subject.group or "")
 
 
-def odd_attributes(entry: TopicConfig | SubscriptionGroupConfig) -> list[Why]:
-    """Returns the attributes of a topic or group that are not known, of many the first."""
-    known = _TOPIC_ATTRIBUTES if isinstance(entry, TopicConfig) else _GROUP_ATTRIBUTES
-    return list(_odd([(entry.name, entry.attributes)], known).values())
+def odd_kind(entry: TopicConfig | SubscriptionGroupConfig) -> list[Why]:
+    """Returns what of a topic or group is not known, of much the first: an attribute or its value, a permission, a kind
+    of retries."""
+    if isinstance(entry, TopicConfig):
+        bits = {"perm": str(entry.perm)} if entry.perm & ~_PERMISSIONS else {}
+        return (_odd(entry.attributes, _TOPIC_ATTRIBUTES) or _odd(bits, {}))[:1]
+    return (_odd(entry.attributes, _GROUP_ATTRIBUTES) or _odd(entry.unknown_kinds, {}))[:1]
 
 
-def _odd(every: Iterable[tuple[str, Mapping[str, str]]], known: _Known) -> dict[str, Why]:
-    odd: dict[str, Why] = {}
-    for name, attributes in every:
-        for key, value in attributes.items():
-            plain = key.removeprefix("+")
-            values = known.get(plain, set())
-            if values is not None and value not in values:
-                odd.setdefault(name, Why(Reason.ODD_ATTRIBUTE, {"attribute": plain, "value": value}))
+def _odd(attributes: Mapping[str, str], known: _Known) -> list[Why]:
+    odd = []
+    for key, value in attributes.items():
+        plain = key.removeprefix("+")
+        values = known.get(plain, frozenset())
+        if values is not None and value not in values:
+            odd.append(Why(Reason.ODD_ATTRIBUTE, {"attribute": plain, "value": value}))
     return odd
