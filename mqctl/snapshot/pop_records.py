@@ -13,12 +13,15 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 from mqctl.errors import BadInputError
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.member import KNOWN_KINDS
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import REVIVE_TOPIC_PREFIX, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic
 from mqctl.model.numbers import decimal
 from mqctl.model.pop_share import NEXT_MOMENTS, PopShare
 from mqctl.protocol.bodies_pop import ACK_TAG, BATCH_ACK_TAG, CK_TAG, AckRecord, OrderInfo, PopCheckPoint
+from mqctl.text import sentence
 
 _OUT_MS = "TIMER_OUT_MS"
 _LONG_HELD_RENEWALS = 2
@@ -30,6 +33,22 @@ Share = tuple[str, str]
 """Group and the topic it pops."""
 _Held = tuple[str, str, int, int]
 """Group, topic, queue id and queue offset of a message."""
+
+
+def unknown_modes(modes: Mapping[Share, str]) -> list[Gap]:
+    """Returns a gap for each group that was set to consume a topic in a way that is not known here."""
+    return [
+        Gap(
+            part=Part.POP,
+            cause=Cause.UNPROVEN,
+            reason=sentence(
+                "snapshot-mode-not-known", "it is set to the mode {mode}, which mqctl does not know", mode=mode
+            ),
+            subject=GapSubject(group=group, topic=topic),
+        )
+        for (group, topic), mode in sorted(modes.items())
+        if mode not in KNOWN_KINDS["mode"]
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

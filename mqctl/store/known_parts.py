@@ -13,6 +13,7 @@ from dataclasses import field
 from pathlib import Path
 
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.member import KNOWN_KINDS
 
 DIRECTORIES = frozenset({
     "batchconsumequeue", "commitlog", "compaction", "config", "consumequeue", "consumequeue_ext",
@@ -36,18 +37,42 @@ _GROUP = frozenset({
     "notifyConsumerIdsChangedEnable", "retryMaxTimes", "retryQueueNums", "subscriptionDataSet",
     "whichBrokerWhenConsumeSlowly",
 })  # fmt: skip
+_RETRIES = frozenset({"customizedRetryPolicy", "exponentialRetryPolicy", "type"})
+_MODE = frozenset({"consumerGroup", "mode", "popShareQueueNum", "topic"})
+_BATCH = frozenset({"a", "cm", "i", "l", "o", "oc", "ot", "popTime"})
+_FILTER = frozenset({
+    "bloomFilterData", "bornTime", "clientVersion", "compiledExpression", "consumerGroup", "dead", "deadTime",
+    "expression", "expressionType", "topic",
+})  # fmt: skip
 _ANY: frozenset[str] = frozenset()
 _OFFSETS = ("groupTopicMap", "lmqOffsetTable", "offsetTable", "pullOffsetTable", "resetOffsetTable")
 _OFFSET_TABLES = dict.fromkeys(_OFFSETS, _ANY)
 FIELDS: Mapping[str, Mapping[str, frozenset[str]]] = {
-    "topics.json": {"topicConfigTable": _TOPIC},
-    "subscriptionGroup.json": {"subscriptionGroupTable": _GROUP, "forbiddenTable": _ANY},
+    "topics.json": {"topicConfigTable.*": _TOPIC},
+    "subscriptionGroup.json": {
+        "subscriptionGroupTable.*": _GROUP,
+        "subscriptionGroupTable.*.groupRetryPolicy": _RETRIES,
+        "forbiddenTable": _ANY,
+    },
     "consumerOffset.json": _OFFSET_TABLES,
     "lmqConsumerOffset.json": _OFFSET_TABLES,
     "delayOffset.json": {"offsetTable": _ANY},
+    "messageRequestMode.json": {"messageRequestModeMap.*.*": _MODE},
+    "consumerOrderInfo.json": {"table.*.*": _BATCH, "orderInfoCount": _ANY, "orderedConsumptionLevel": _ANY},
+    "consumerFilter.json": {
+        "filterDataByTopic.*": frozenset({"groupFilterData", "topic"}),
+        "filterDataByTopic.*.groupFilterData.*": _FILTER,
+    },
 }
-"""Tables of such files, and the fields of their entries; none where these are names. Files name no release: what a
-newer broker wrote shows by a table or a field that no known one writes."""
+"""Tables of such files, and the fields of their entries, by where they stand (`*`: whatever name is there); none where
+these are names. Files name no release: what a newer broker wrote shows by a table or a field that no known one writes.
+"""
+VALUES: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "messageRequestMode.json": {"messageRequestModeMap.*.*.mode": KNOWN_KINDS["mode"]},
+    "consumerOrderInfo.json": {"orderedConsumptionLevel": frozenset({"QUEUE"})},
+    "consumerFilter.json": {"filterDataByTopic.*.groupFilterData.*.expressionType": KNOWN_KINDS["expressionType"]},
+}
+"""Fields with the values that known brokers write."""
 
 # An installation that has its store in its own directory, and what hosts and people leave behind.
 _OTHERS = frozenset({"benchmark", "bin", "conf", "lib", "logs", "lost+found"})
@@ -81,18 +106,28 @@ def unknown_parts(store: Path) -> list[str]:
 
 
 def unknown_fields(name: str, document: Mapping[str, object]) -> list[str]:
-    """Returns the tables of a file in `config`, and the fields of their entries, that no known broker writes."""
+    """Returns what of a file in `config` no known broker writes: its tables, fields of their entries, and values."""
     tables = FIELDS.get(name)
     if tables is None:
         return []
-    odd = [key for key in document if key not in tables and key != "dataVersion"]
-    for table, fields in tables.items():
-        entries = document.get(table)
-        if not fields or not isinstance(entries, Mapping):
-            continue
-        written = {str(key) for entry in entries.values() if isinstance(entry, Mapping) for key in entry}
-        odd += (f"{table}.*.{each}" for each in sorted(written - fields))
+    odd = sorted(document.keys() - {table.split(".")[0] for table in tables} - {"dataVersion"})
+    for place, fields in tables.items():
+        if fields:
+            written = {str(key) for entry in _at(document, place) if isinstance(entry, Mapping) for key in entry}
+            odd += (f"{place}.{each}" for each in sorted(written - fields))
+    for place, known in VALUES.get(name, {}).items():
+        values = {str(value) for value in _at(document, place) if value is not None}
+        odd += (f"{place}={value}" for value in sorted(values - known))
     return [f"config/{name}: {each}" for each in odd]
+
+
+def _at(document: Mapping[str, object], place: str) -> list[object]:
+    """Returns all that stands at a place of a document."""
+    standing: list[object] = [document]
+    for name in place.split("."):
+        tables = [each for each in standing if isinstance(each, Mapping)]
+        standing = [value for table in tables for key, value in table.items() if name in ("*", key)]
+    return standing
 
 
 def _names(directory: Path) -> list[str]:

@@ -21,7 +21,7 @@ from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes, split_offset_key
 from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
-from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares
+from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares, unknown_modes
 from mqctl.text import sentence
 
 MOST_RECORDS = 20_000
@@ -44,6 +44,7 @@ def gather_pop(
             broker.gaps.append(Gap.of(Part.POP, broker.request_modes))
             continue
         modes = {(mode.consumer_group, mode.topic): mode.mode for mode in broker.request_modes or ()}
+        broker.gaps += unknown_modes({key: mode for key, mode in modes.items() if not groups or key[0] in groups})
         try:
             shares = _shares(asking, broker, modes, now_ms)
         except MqctlError as failure:

@@ -9,7 +9,7 @@ from mqctl.model.names import REVIVE_GROUP, REVIVE_TOPIC_PREFIX, TIMER_TOPIC
 from mqctl.model.pop_share import PopShare
 from mqctl.protocol.bodies_pop import MessageRequestModes, OrderInfo, OrderInfos
 from mqctl.protocol.body import BodyError
-from mqctl.snapshot.pop_records import PopLedger, PopNotes, pop_shares
+from mqctl.snapshot.pop_records import PopLedger, PopNotes, pop_shares, unknown_modes
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store import config_files as configs
 from mqctl.text import sentence
@@ -43,11 +43,13 @@ def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
         for (topic, group), queues in reading.offset_table.offsets.items()
         for queue_id, offset in queues.items()
     }
+    modes = {(mode.consumer_group, mode.topic): mode.mode for mode in request_modes(reading)}
+    reading.gaps += unknown_modes(modes)
     notes = PopNotes(
         bounds={key: (bounds.min_offset, bounds.max_offset) for key, bounds in reading.bounds.items()},
         offsets=offsets,
         revived={queue: at for (group, _, queue), at in offsets.items() if group == REVIVE_GROUP},
-        modes={(mode.consumer_group, mode.topic): mode.mode for mode in request_modes(reading)},
+        modes=modes,
         batches=_batches(reading),
     )
     return pop_shares(ledger, notes, now_ms)
