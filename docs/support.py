@@ -1,4 +1,5 @@
-"""The text of `embedded_broker/SUPPORT.md`: every request code and what the embedded broker makes of it."""
+"""The text of `embedded_broker/SUPPORT.md`: every request code and what the embedded broker makes of it, and what mqctl
+knows."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 from pathlib import Path
 
 from embedded_broker.remoting.handler_table import BROKER, NAMESRV, callbacks, handlers_of
+from mqctl.commands.meta.version_view import supported_rows
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.requests import REQUESTS
 
@@ -56,7 +58,22 @@ def support() -> str:
             "sent" if code in sent else "",
         ]
         lines.append(f"| {' | '.join(cells)} |\n")
-    return _HEAD + "".join(lines) + _clients()
+    return _HEAD + "".join(lines) + _clients() + _known()
+
+
+_KNOWN = """
+## What mqctl knows
+
+What `mqctl version --supported` prints. Whatever else mqctl meets, it names.
+
+| what | known | where it is another |
+|---|---|---|
+"""
+
+
+def _known() -> str:
+    rows = ((str(row.what), ", ".join(map(str, row.known)) or "any", str(row.otherwise)) for row in supported_rows())
+    return _KNOWN + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 def _clients() -> str:

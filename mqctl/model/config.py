@@ -16,6 +16,8 @@ PERM_READ = 0x4
 PERM_WRITE = 0x2
 PERM_INHERIT = 0x1
 
+KNOWN_RETRIES = frozenset({"CUSTOMIZED", "EXPONENTIAL"})
+"""Kinds of retries of a group (`GroupRetryPolicyType` of 5.5.0)."""
 MOST_QUEUES = 65_536
 """Queues of a topic on one broker that are read and made; RocketMQ has no limit of its own, and each becomes a row."""
 
@@ -118,6 +120,6 @@ class SubscriptionGroupConfig:
 
     @property
     def unknown_kinds(self) -> dict[str, str]:
-        """Its kind of retries, where that is not known (GroupRetryPolicyType of 5.5.0)."""
+        """Its kind of retries, where that is not known."""
         kind = self.retry_policy_type
-        return {} if kind in ("CUSTOMIZED", "EXPONENTIAL") else {"groupRetryPolicy.type": kind}
+        return {} if kind in KNOWN_RETRIES else {"groupRetryPolicy.type": kind}

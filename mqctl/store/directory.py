@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, UsageError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.names import ROCKSDB_HALF_TOPIC, TIMER_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
@@ -42,6 +43,17 @@ _IN_MEMORY = sentence(
 )
 _NOT_KNOWN = sentence("store-part-not-known", "no broker that mqctl knows writes it")
 _FAMILY_NOT_KNOWN = sentence("store-family-not-known", "a column family that is not known here")
+_LOST_HALVES = sentence(
+    "snapshot-half-messages-of-database",
+    "half messages were written for a RocksDB database, which after a kill may lack what the log has",
+)
+_LOST_TIMERS = sentence(
+    "store-timers-in-lost-database",
+    "the timer wheel takes no messages from the timer topic: they are kept in a RocksDB database, which after a kill "
+    "may lack some",
+)
+_WHEEL_TAKES_WITHIN_MS = 10_000
+"""The wheel takes a message within a tenth of a second, and notes once a second how far it is."""
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
 
@@ -226,17 +238,51 @@ class StoreDirectory:
 
     @cached_property
     def _kept(self) -> Kept:
-        """What of timers and transactions is kept in a database."""
-        if not is_rocksdb(self.path / "rocksdbstore"):
-            return Kept()
-        from mqctl.store.rocksdb import kept_messages
+        """What of timers and transactions is kept in a database, or was: killed brokers leave it empty, as its log is
+        written in batches (5.5.0)."""
+        kept = Kept()
+        lost: dict[str, str] = {}
+        if self.consume_queue_kind == "file" and self._has_database_halves():
+            lost["rocksdbstore/trans"] = _LOST_HALVES
+        if is_rocksdb(self.path / "rocksdbstore"):
+            from mqctl.store.rocksdb import kept_messages
 
-        return kept_messages(self.path)
+            kept = kept_messages(self.path)
+            if self.consume_queue_kind == "file" and self._wheel_stands_still():
+                lost["rocksdbstore/timer"] = _LOST_TIMERS
+        return kept if "rocksdbstore" in kept.problems else Kept({**lost, **kept.problems}, kept.unknown)
+
+    def _has_database_halves(self) -> bool:
+        """Whether half messages were written for a database."""
+        try:
+            return self.consume_queue(ROCKSDB_HALF_TOPIC, 0).max_offset > 0
+        except MqctlError:  # whoever reads the queue says so
+            return False
+
+    def _wheel_stands_still(self) -> bool:
+        """Whether the timer wheel has turned on without taking the messages of its topic."""
+        from mqctl.store.timer import read_timer_check
+
+        try:
+            check = read_timer_check(self.path / "config" / "timercheck")
+            queue = self.consume_queue(TIMER_TOPIC, 0)
+            first = max(queue.min_offset(self.commit_log.min_offset), check.last_timer_queue_offset if check else 0)
+            if check is None or first >= queue.max_offset:
+                return False
+            (entry,) = queue.entries(first, first + 1)
+            stored_ms = self.commit_log.record_at(int(entry["physical_offset"])).store_time_ms
+        except (MqctlError, ValueError):  # whoever reads the timers says so
+            return False
+        return stored_ms + _WHEEL_TAKES_WITHIN_MS < check.last_read_time_ms
 
     @cached_property
     def unknown(self) -> list[Unreadable]:
         """What lies in the store and is not known to be a broker's: nobody here can say what it means."""
         families = [*(self._converted.unknown if self._converted is not None else ()), *self._kept.unknown]
+        if any(is_rocksdb(self.path / part) for part in _ACCESS):
+            from mqctl.store.rocksdb import unknown_families
+
+            families += (each for part in _ACCESS for each in unknown_families(self.path, part))
         return [
             *(Unreadable(part, _NOT_KNOWN) for part in unknown_parts(self.path)),
             *(Unreadable(part, _FAMILY_NOT_KNOWN) for part in families),
@@ -325,6 +371,7 @@ class StoreDirectory:
         return max((physical for physical in ends if physical is not None), default=None)
 
 
+_ACCESS = ("config/users", "config/acls")
 _ROCKSDB_CONFIGS = ("consumerOffsets", "rdb", "subscriptionGroups", "topics")
 
 

@@ -21,7 +21,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from functools import cache
@@ -61,6 +61,7 @@ _QUEUE_AND_OFFSET = Struct(">icq")
 _QUEUE = Struct(">i")
 _ENTRY = Struct(">qiqq")
 _BOUND = Struct(">qq")
+_BOUNDS = (b"max", b"min")
 _CONFIG_FAMILIES = frozenset({"default", "kvDataVersion", "forbidden"})
 MESSAGES = "rocksdbstore"
 """Folder of the database that every broker from 5.4.0 on makes (`MessageRocksDBStorage` of 5.4.0 and 5.5.0)."""
@@ -79,9 +80,11 @@ _UNSEEN = sentence(
 )
 # Rows that say how far a broker has come, and none that waits.
 _PROGRESS = frozenset({b"sys_topic_scan_offset_checkpoint", b"timeline_checkpoint", b"lastOffsetPy"})
+ACCESS = ("config/users", "config/acls")
+"""Folders of the databases in which a broker keeps users and ACLs (5.3)."""
 KNOWN_FAMILIES = {
     QUEUES: frozenset({"default", "offset"}),
-    **dict.fromkeys(CONFIGS, _CONFIG_FAMILIES),
+    **dict.fromkeys((*CONFIGS, *ACCESS), _CONFIG_FAMILIES),
     MESSAGES: frozenset({"default", TIMERS, TRANSACTIONS}),
 }
 """Column families that are known, by the folder of their database; what is in another one nobody here can say."""
@@ -119,13 +122,31 @@ def kept_messages(store: Path) -> Kept:
     problems = {}
     try:
         with tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root, open_copy(folder, Path(root)) as families:
-            unknown = tuple(f"{MESSAGES}/{name}" for name in sorted(set(families.names) - KNOWN_FAMILIES[MESSAGES]))
+            unknown = _unknown(families, MESSAGES)
             for name, reason in _NOT_READ.items():
                 if any(key not in _PROGRESS for key, _ in families.rows(name)):
                     problems[f"{MESSAGES}/{name}"] = reason
     except DatabaseError as error:
         return Kept({MESSAGES: str(error)})
     return Kept(problems, unknown)
+
+
+def unknown_families(store: Path, part: str) -> tuple[str, ...]:
+    """Returns the column families of a database that are not known here, by its folder; none where it cannot be opened,
+    or not be read at all: whoever reads it says so."""
+    if not can_read():
+        return ()
+    with (
+        suppress(DatabaseError),
+        tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root,
+        open_copy(store / part, Path(root)) as families,
+    ):
+        return _unknown(families, part)
+    return ()
+
+
+def _unknown(families: Families, part: str) -> tuple[str, ...]:
+    return tuple(f"{part}/{name}" for name in sorted(set(families.names) - KNOWN_FAMILIES[part]))
 
 
 def can_read() -> bool:
@@ -191,7 +212,7 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
     return Converted(root, note["problems"], note["left_out"], tuple(note["unknown"]))
 
 
-_FORM = 2
+_FORM = 3
 """Of the folder and its note: another version of mqctl makes its own."""
 _NOTE, _LOCK = "mqctl.json", "mqctl.lock"
 
@@ -264,7 +285,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, Any]:
     for part in parts:
         try:
             with open_copy(store / part, root) as families:
-                unknown += (f"{part}/{name}" for name in sorted(set(families.names) - KNOWN_FAMILIES[part]))
+                unknown += _unknown(families, part)
                 if part == QUEUES:
                     left_out = _Queues(root / QUEUES).write(families)
                 else:
@@ -388,7 +409,7 @@ def _directory_of(place: tuple[str, int]) -> str:
 def _entry_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
     """Returns a queue and the queue offset of one of its entries. Raises _UnfitRowError."""
     topic, rest = _topic_of(key)
-    if len(rest) != _QUEUE_AND_OFFSET.size or len(value) < _ENTRY.size:
+    if len(rest) != _QUEUE_AND_OFFSET.size or len(value) != _ENTRY.size:
         raise _UnfitRowError(
             f"{QUEUES}/{topic}",
             sentence(
@@ -414,7 +435,7 @@ def _end_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
     """
     topic, rest = _topic_of(key)
     kind, number = rest[:3], rest[4:]
-    if len(number) != _QUEUE.size or len(value) < _BOUND.size:
+    if kind not in _BOUNDS or len(number) != _QUEUE.size or len(value) != _BOUND.size:
         raise _UnfitRowError(
             f"{QUEUES}/{topic}",
             sentence(
@@ -533,7 +554,7 @@ def _write_config(part: str, families: Families, root: Path) -> None:
     elif part == "config/subscriptionGroups":
         document = {"subscriptionGroupTable": rows, "forbiddenTable": families.texts("forbidden")}
     else:
-        document = {"offsetTable": {key: _offsets(text) for key, text in rows.items()}}
+        document = _offset_tables(rows)
     version = families.texts("kvDataVersion").get("kvDataVersionKey")
     parts = [] if version is None else [f'"dataVersion":{version or "null"}']
     for name, table in document.items():
@@ -542,13 +563,26 @@ def _write_config(part: str, families: Families, root: Path) -> None:
     write_whole(root / CONFIGS[part], ("{" + ",".join(parts) + "}").encode(), durable=False)
 
 
-def _offsets(text: str) -> str:
-    """Takes the offsets out of their wrapper; numbers of queues are keys without quotes there."""
+def _offset_tables(rows: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Takes offsets out of their wrappers; numbers of queues are keys without quotes there. What else a wrapper has
+    becomes a table of its own, which is named as one that no broker writes.
+
+    Raises:
+        DatabaseError: a row is no such wrapper.
+    """
     from mqctl.protocol.fastjson import FastjsonError, loads
 
-    try:
-        document = loads(text.encode())
-    except FastjsonError:
-        return "null"
-    table = document.get("offsetTable") if isinstance(document, dict) else None
-    return json.dumps({str(key): offset for key, offset in table.items()}) if isinstance(table, dict) else "null"
+    tables: dict[str, dict[str, str]] = {"offsetTable": {}}
+    for key, text in rows.items():
+        try:
+            document = loads(text.encode())
+        except FastjsonError:
+            document = None
+        offsets = document.get("offsetTable", {}) if isinstance(document, dict) else None
+        if not isinstance(document, dict) or not isinstance(offsets, dict):
+            raise DatabaseError(
+                sentence("store-rocksdb-no-offsets", "what the RocksDB database has of {key} are no offsets", key=key)
+            )
+        for name, value in ({**document, "offsetTable": {str(each): at for each, at in offsets.items()}}).items():
+            tables.setdefault(name, {})[key] = json.dumps(value)
+    return tables

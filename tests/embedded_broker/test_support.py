@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from embedded_broker.remoting.handler_table import BROKER, NAMESRV, handlers_of
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests import REQUESTS
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.access import write_list
 from tests.embedded_broker.wire import Peer
 
+Run = Callable[..., Outcome]
 _PROBE = 206
 """A code that every name server answers; what comes before its answer has been answered."""
 
@@ -23,6 +25,16 @@ def told() -> dict[int, tuple[str, str]]:
     rows = (REPOSITORY / "embedded_broker" / "SUPPORT.md").read_text().splitlines()
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if row.startswith("| ")]
     return {int(cell[0]): (cell[3], cell[4]) for cell in cells if cell[0].isdigit()}
+
+
+def test_the_list_of_what_is_known_is_what_the_command_prints(mqctl: Run) -> None:
+    text = (REPOSITORY / "embedded_broker" / "SUPPORT.md").read_text()
+    listed = text.partition("## What mqctl knows")[2].splitlines()
+    rows = [
+        f"| {row['what']} | {', '.join(row['known']) or 'any'} | {row['otherwise']} |"
+        for row in mqctl("version", "--supported", "-o", "json").json["supported"]
+    ]
+    assert [line for line in listed if line.startswith("| ")][1:] == rows
 
 
 def is_served(support: str, code: int, *, is_v5: bool) -> bool:

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +30,7 @@ from mqctl.snapshot.store.gatherer import gather_store as gather
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
-from tests.conftest import Outcome
+from tests.conftest import GOLDEN, Outcome
 from tests.each import each
 from tests.store.builder import StoreBuilder, message
 from tests.store.test_being_written import HOLDER as STORE_HOLDER
@@ -234,6 +235,57 @@ def test_timers_and_transactions_in_a_database_are_not_called_none(kept: set[str
         expected = {"timer": Part.DELAY_TIMERS, "trans": Part.TRANSACTIONS}
         assert unread == {part for name, part in expected.items() if name in kept}
         assert any(gap.part is Part.STORAGE for gap in snapshot.brokers[0].unavailable) == bool(odd)
+
+
+def killed(store: Path) -> Path:
+    """What a kill -9 leaves of the database of messages (5.5.0): its log was in memory, and nothing is in it."""
+    shutil.rmtree(store / "rocksdbstore")
+    database(store / "rocksdbstore", {name: {} for name in MESSAGE_ROWS})
+    (store / "abort").touch()
+    return store
+
+
+@each(
+    "words, part",
+    [
+        (("delay", "backlog"), "delay-timers"),
+        (("delay", "check"), "delay-timers"),
+        (("transaction", "list"), "transactions"),
+        (("report", "delay", "--no-spark"), "rocksdbstore/timer"),
+        (("report", "transactions", "--no-spark"), "rocksdbstore/trans"),
+        (("store", "verify"), "rocksdbstore/timer"),
+    ],
+)
+def test_what_a_database_held_before_a_kill_is_not_called_none(
+    mqctl: Run, tmp_path: Path, store_copy: Callable[[str], Path], words: tuple[str, ...], part: str
+) -> None:
+    tidy = store_copy("store-5.5.0-rocksdb")
+    before = mqctl(*words, "--store", tidy)
+    after = mqctl(*words, "--store", killed(tidy))
+    assert (before.exit_code, after.exit_code) == ((3, 3) if words[1] in ("check", "verify") else (74, 74))
+    assert all(part in outcome.stdout + outcome.stderr for outcome in (before, after))
+
+
+def test_levels_are_reported_beside_timers_that_are_not_read(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
+    store = golden_store("store-5.5.0-rocksdb")
+    report = mqctl("report", "delay", "--no-spark", "--store", store, "-o", "json").json["report"]
+    assert [(row["level"], row["waiting"]) for row in report["levels"] if row["waiting"]] == [(18, 1)]
+    assert [row["part"] for row in report["unread"]] == ["rocksdbstore/timer"]
+
+
+@each("store", ["store-5.3.3", "recorded 5.4.0 killed", "recorded 5.5.0 killed", "recorded 5.5.0 tidy"])
+def test_timers_of_a_wheel_that_turns_are_read(
+    mqctl: Run, tmp_path: Path, golden_store: Callable[[str], Path], store: str
+) -> None:
+    if store.startswith("recorded "):
+        _, release, end = store.split()
+        with tarfile.open(GOLDEN / "recorded" / release / f"store-{end}.tar.gz") as archive:
+            archive.extractall(tmp_path / release / end, filter="tar")
+        (root,) = (path for path in (tmp_path / release / end).iterdir() if path.is_dir())
+    else:
+        root = golden_store(store)
+    outcome = mqctl("delay", "backlog", "--store", root)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
 
 
 @each("family", TOLD_BY)

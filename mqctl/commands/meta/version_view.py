@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Any
 
 from mqctl import __version__
+from mqctl.model.config import KNOWN_RETRIES
 from mqctl.model.forms import FORMS
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import KNOWN_KINDS
@@ -14,7 +15,8 @@ from mqctl.model.said import Said, said
 from mqctl.protocol.requests import REQUESTS
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.rules import RULES
-from mqctl.rules.engine.unknown import KNOWN_ATTRIBUTES, KNOWN_SETTINGS, changes_with_releases
+from mqctl.rules.engine.unknown import KNOWN_ATTRIBUTES, KNOWN_PERMISSIONS, KNOWN_SETTINGS, changes_with_releases
+from mqctl.store.known_parts import DIRECTORIES, FIELDS, FILES, TABLES, VALUES
 from mqctl.store.rocksdb import KNOWN_FAMILIES
 from mqctl.text import Text, joined, keep_texts, sentence
 
@@ -23,6 +25,8 @@ _COLUMNS = (
     Column("listed", "known"),
     Column("otherwise", "where it is another", CellKind.SENTENCE),
 )
+_LONGEST = 100
+"""Letters of a cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,10 @@ class SupportedRow:
         if not self.known:
             return sentence("supported-any", "any")
         is_said = any(isinstance(each, Text) for each in self.known)
-        return joined(", ", self.known) if is_said else ", ".join(self.known)
+        listed = joined(", ", self.known) if is_said else ", ".join(self.known)
+        if len(listed) <= _LONGEST:
+            return listed
+        return sentence("supported-many", "{count} of them: -o json lists them", count=len(self.known))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +74,7 @@ class Supported:
 
 def supported_document() -> Document:
     """Returns the table of what is known."""
-    rows = [*_releases(), *_wire(), *_values(), *_files()]
+    rows = supported_rows()
     return Document(
         schema="version.supported/1",
         value=Supported(version=__version__, supported=rows),
@@ -77,21 +84,25 @@ def supported_document() -> Document:
     )
 
 
+def supported_rows() -> list[SupportedRow]:
+    """Returns what is known, one row a kind."""
+    return [*_releases(), *_wire(), *_values(), *_files()]
+
+
 def _releases() -> list[SupportedRow]:
-    by_newest: dict[tuple[int, int, int], int] = {}
-    for rule in RULES.values():
-        if changes_with_releases(rule):
-            by_newest[rule.proven_to] = by_newest.get(rule.proven_to, 0) + 1
+    newest = {rule.proven_to for rule in RULES.values() if changes_with_releases(rule)}
     return [
         SupportedRow(
             what=sentence("supported-releases", "release of a broker"),
-            known=[sentence("supported-up-to", "up to {newest}", newest=release_text(newest))],
-            otherwise=sentence(
-                "supported-not-proven", "not checked there: {count} of {rules:rule}", count=count, rules=len(RULES)
-            ),
+            known=[sentence("supported-up-to", "up to {newest}", newest=release_text(each))],
+            otherwise=_of_broker(),
         )
-        for newest, count in sorted(by_newest.items())
+        for each in sorted(newest)
     ]
+
+
+def _of_broker() -> str:
+    return sentence("supported-not-of-broker", "rules that depend on it are not checked for that broker")
 
 
 def _wire() -> list[SupportedRow]:
@@ -121,16 +132,22 @@ def _wire() -> list[SupportedRow]:
 
 
 def _values() -> list[SupportedRow]:
-    of_broker = sentence("supported-not-of-broker", "rules that depend on it are not checked for that broker")
     of_subject = sentence("supported-not-of-subject", "nothing is checked of that topic or group")
     rows = []
     for name, known in KNOWN_SETTINGS.items():
         what = sentence("supported-setting", "setting {name} of a broker", name=name)
-        rows.append(SupportedRow(what=what, known=sorted(known), otherwise=of_broker))
+        rows.append(SupportedRow(what=what, known=sorted(known), otherwise=_of_broker()))
     for name, some in KNOWN_ATTRIBUTES.items():
         what = sentence("supported-attribute", "attribute {name}", name=name)
         rows.append(SupportedRow(what=what, known=sorted(some or ()), otherwise=of_subject))
-    for name, kinds in KNOWN_KINDS.items():
+    rows.append(
+        SupportedRow(
+            what=sentence("supported-permissions", "bits of a topic's permission"),
+            known=[str(1 << bit) for bit in range(KNOWN_PERMISSIONS.bit_length())],
+            otherwise=of_subject,
+        )
+    )
+    for name, kinds in {**KNOWN_KINDS, "groupRetryPolicy.type": KNOWN_RETRIES}.items():
         what = sentence("supported-kind", "{name} of a group", name=name)
         rows.append(SupportedRow(what=what, known=sorted(kinds), otherwise=of_subject))
     return rows
@@ -147,6 +164,21 @@ def _files() -> list[SupportedRow]:
         )
         for database, families in KNOWN_FAMILIES.items()
     ]
+    named = sentence("supported-part-named", "it is named, and what depends on it is not checked")
+    parts = {
+        sentence("supported-parts", "files and directories of a store"): DIRECTORIES | FILES,
+        sentence("supported-tables", "files and directories in its {directory}", directory="config"): TABLES,
+    }
+    rows += (SupportedRow(what=what, known=sorted(names), otherwise=named) for what, names in parts.items())
+    for name in FIELDS:
+        places = (
+            f"{place}.{field}" if fields else place for place, fields in FIELDS[name].items() for field in fields or "-"
+        )
+        what = sentence("supported-fields", "tables and fields of {file}", file=f"config/{name}")
+        rows.append(SupportedRow(what=what, known=sorted(places), otherwise=named))
+        for place, values in VALUES.get(name, {}).items():
+            what = sentence("supported-values", "{field} of {file}", field=place, file=f"config/{name}")
+            rows.append(SupportedRow(what=what, known=sorted(values), otherwise=named))
     for name, newest in FORMS.items():
         what = sentence("supported-form", "form of a file: {name}", name=name)
         rows.append(SupportedRow(what=what, known=[str(form) for form in range(1, newest + 1)], otherwise=refused))

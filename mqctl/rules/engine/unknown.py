@@ -43,7 +43,7 @@ _TOPIC_ATTRIBUTES: _Known = {
 }
 # SubscriptionGroupAttributes of 5.4.0: how often POP looks at its retry topic, which changes nothing that is judged.
 _GROUP_ATTRIBUTES: _Known = {"priority.factor": None}
-_PERMISSIONS = 0b1111
+KNOWN_PERMISSIONS = 0b1111
 """PermName of all releases: inherit, write, read, priority."""
 KNOWN_ATTRIBUTES: _Known = {**_TOPIC_ATTRIBUTES, **_GROUP_ATTRIBUTES}
 """Attributes of topics and groups with the values that are known of each; None where any is."""
@@ -106,7 +106,7 @@ def odd_kind(entry: TopicConfig | SubscriptionGroupConfig) -> list[Why]:
     """Returns what of a topic or group is not known, of much the first: an attribute or its value, a permission, a kind
     of retries."""
     if isinstance(entry, TopicConfig):
-        bits = {"perm": str(entry.perm)} if entry.perm & ~_PERMISSIONS else {}
+        bits = {"perm": str(entry.perm)} if entry.perm & ~KNOWN_PERMISSIONS else {}
         return (_odd(entry.attributes, _TOPIC_ATTRIBUTES) or _odd(bits, {}))[:1]
     return (_odd(entry.attributes, _GROUP_ATTRIBUTES) or _odd(entry.unknown_kinds, {}))[:1]
 

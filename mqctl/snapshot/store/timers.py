@@ -22,7 +22,7 @@ from mqctl.model.numbers import decimal
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.commitlog import records_at
 from mqctl.store.consumequeue import is_message
-from mqctl.store.directory import StoreDirectory
+from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer, OddFileError
 from mqctl.store.texts import Spans, factorize, property_spans
@@ -80,6 +80,12 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
     return tuple(rows)
 
 
+def unread_timers(store: StoreDirectory) -> Unreadable | None:
+    """Returns the database in which timers are kept, or may be, where the files of the wheel tell nothing of them."""
+    parts = ("rocksdbstore", "rocksdbstore/timer")
+    return next((each for each in store.unreadable if each.part in parts), None)
+
+
 def waiting_timers(store: StoreDirectory) -> tuple[list[WaitingTimer], int]:
     """Returns the timer messages that wait, and the number of those whose record is gone.
 
@@ -87,9 +93,9 @@ def waiting_timers(store: StoreDirectory) -> tuple[list[WaitingTimer], int]:
         StorageError: they are in a RocksDB database, or may be: then the files of the timer wheel tell nothing of them.
         MqctlError: the timer's files cannot be read.
     """
-    for each in store.unreadable:
-        if each.part in ("rocksdbstore", "rocksdbstore/timer"):
-            raise StorageError(each.reason)
+    unread = unread_timers(store)
+    if unread is not None:
+        raise StorageError(unread.reason)
     check = read_timer_check(store.path / "config" / "timercheck")
     read_ms, taken = (-1, 0) if check is None else (check.last_read_time_ms, check.last_timer_queue_offset)
     records = _records(store, read_ms, taken)

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Cause, GapSubject, Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
-from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, TRANSACTION_GROUP
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
 from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.store.reading import QueueBounds, Reading
@@ -20,10 +20,6 @@ from mqctl.store.logged import sound_records
 from mqctl.store.unread_files import why_unread
 from mqctl.text import sentence
 
-_IN_DATABASE = sentence(
-    "snapshot-half-messages-of-database",
-    "half messages were written for a RocksDB database, which after a kill may lack what the log has",
-)
 _OPS_COME_WITHIN_MS = 10_000
 """5.x writes op messages together (`transactionOpBatchInterval`, 3 s), after what they are about."""
 
@@ -47,8 +43,6 @@ def transaction_state(reading: Reading, commits: CommitMarks | None) -> Transact
     Args:
         commits: None when the commit log was not scanned, the history then stays empty.
     """
-    if any(topic == ROCKSDB_HALF_TOPIC for (topic, _), kept in reading.bounds.items() if kept.max_offset > 0):
-        reading.miss(Part.TRANSACTIONS, _IN_DATABASE, cause=Cause.UNREADABLE)
     half, op = reading.bounds.get((HALF_TOPIC, 0)), reading.bounds.get((OP_TOPIC, 0))
     if half is None:
         return None

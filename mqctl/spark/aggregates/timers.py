@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mqctl.snapshot.delay_records import SLACK_MS
-from mqctl.snapshot.store.timers import waiting_timers
+from mqctl.snapshot.store.timers import unread_timers, waiting_timers
 from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.query import Query
 from mqctl.spark.selection import Selection
@@ -19,7 +19,10 @@ _NO_TOPIC = "?"
 
 
 def timer_rows(store: StoreDirectory, path: str, wanted: Selection, query: Query) -> Iterator[Columns]:
-    """Yields what waits by real topic, and when it is due; nothing for a store without timers."""
+    """Yields what waits by real topic, and when it is due; nothing for a store without timers, nor for one whose timers
+    are in a database: `mqctl.spark.reports.unread` names that."""
+    if unread_timers(store) is not None:
+        return
     waiting, missing = waiting_timers(store)
     inside = wanted.store_time_ms.mask(np.array([item.store_time_ms for item in waiting], dtype=np.int64))
     topics: dict[str, list[int]] = defaultdict(list)

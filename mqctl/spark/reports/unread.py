@@ -56,7 +56,10 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
 
 def needed(report: str, parts: Iterable[Unread]) -> list[Unread]:
     """Returns the parts without which the figures of a report are not whole."""
-    own = ("config/timercheck",) if report == "delay" else ("config/consumerOffsets",)
+    own = {
+        "delay": ("config/timercheck", "rocksdbstore", "rocksdbstore/timer"),
+        "transactions": ("config/consumerOffsets", "rocksdbstore", "rocksdbstore/trans"),
+    }.get(report, ("config/consumerOffsets",))
     topics = {"delay": (SCHEDULE_TOPIC, TIMER_TOPIC), "transactions": (HALF_TOPIC, OP_TOPIC)}.get(report)
     return [each for each in parts if each.part in (QUEUES, *own) or _is_of(each, topics)]
 
