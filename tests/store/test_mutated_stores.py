@@ -260,3 +260,13 @@ def test_a_field_to_come_leaves_no_all_clear(mqctl: Run, tmp_path: Path) -> None
     verified = mqctl("store", "verify", "--store", root, "-o", "json")
     parts = [row["part"] for row in verified.json["not_read"]]
     assert (verified.exit_code, parts) == (3, ["config/topics.json: topicConfigTable.*.liteMode"])
+
+
+@each("kind", ["type of a topic", "attribute of a topic", "permission of a topic"])
+def test_a_topic_of_a_kind_to_come_leaves_no_all_clear(mqctl: Run, tmp_path: Path, kind: str) -> None:
+    root = copied(root_of("stores/store-rolled-clean"), tmp_path / kind)
+    assert changed(root, CHANGES[kind], "nextKind")
+    verified = mqctl("store", "verify", "--store", root, "-o", "json")
+    ((part, why),) = [(row["part"], row["reason"]) for row in verified.json["not_read"]]
+    word = "134" if kind == "permission of a topic" else "nextKind"
+    assert (verified.exit_code, part.startswith("config/topics.json: "), word in why) == (3, True, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -11,8 +12,12 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.spark import ConfOption, OnSparkOption, OptionalMasterOption
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.commands.store.verify_view import UnreadPart, verification_document, verification_exit
-from mqctl.errors import ExitCode
+from mqctl.errors import ExitCode, MqctlError
 from mqctl.operations.store.verifying import store_at, verifier
+from mqctl.rules.engine.unknown import odd_kind
+from mqctl.rules.engine.why_words import reason
+from mqctl.store.config_files import TOPICS, topic_configs
+from mqctl.store.directory import StoreDirectory
 
 EXAMPLES = (
     "mqctl store verify --store /backup/store",
@@ -36,7 +41,8 @@ def command(
 
     Ends with 0 when all is as it should be, 1 for the usual traces of a crash (recovery repairs them), 2 for damage, 3
     when a part could not be read: it is kept in a format that is not read offline, no broker that mqctl knows writes
-    it, or the operating system refused. What is unusual but legal does not count.
+    it, a topic is of a kind that mqctl does not know, or the operating system refused. What is unusual but legal does
+    not count.
 
     On Spark a task verifies whole files of the commit log, with the same findings: a store of one file gains nothing.
     The store has to lie where this machine and the executors see it.
@@ -51,5 +57,18 @@ def command(
         UnreadPart(part=gap.part, reason=gap.reason)
         for gap in (*directory.unreadable, *directory.unknown, *directory.unknown_fields(), *report.unread)
     ]
+    unread += _unknown_topics(directory)
     emit(verification_document(store, report.summary(), report.damages, unread), output)
     return verification_exit(report.damages, unread)
+
+
+def _unknown_topics(store: StoreDirectory) -> list[UnreadPart]:
+    """Returns the topics of a kind that is not known, whose queues may have to be otherwise than others'. A table that
+    cannot be read has none: the report says so."""
+    with suppress(MqctlError):
+        return [
+            UnreadPart(part=f"config/{TOPICS}: {topic.name}", reason=reason(why))
+            for topic in topic_configs(store.config(TOPICS))
+            for why in odd_kind(topic)
+        ]
+    return []
