@@ -9,10 +9,11 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mqctl.model.expectation import CheckState, Expectations, GroupExpectation
+from mqctl.model.expectation import CheckState, Expectations, GroupExpectation, Limit
 from mqctl.model.finding import NotJudged, Reason
 from mqctl.model.member import KNOWN_KINDS
 from mqctl.model.origin import OriginKind
+from mqctl.model.pop_share import PopShare
 from mqctl.model.release import NEWEST, release_of
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.protocol.bodies_client import ConsumerConnection, SubscriptionData
@@ -281,3 +282,34 @@ def test_a_check_of_a_group_of_an_unknown_kind_is_unknown(value: str, declared: 
     odd = [(item.subject, item.state) for item in results if item.check == "known"]
     is_odd = value not in KNOWN_KINDS["messageModel"] and declared == "G"
     assert odd == ([("group G", CheckState.UNKNOWN)] if is_odd else [])
+
+
+@given(value=VALUES | st.sampled_from(KNOWN_TYPES), declared=st.sampled_from(["G", "Other"]))
+@example(value="LITE", declared="G")
+@example(value="LITE", declared="Other")
+def test_a_check_of_a_group_that_consumes_a_topic_of_an_unknown_kind_is_unknown(value: str, declared: str) -> None:
+    expected = Expectations(groups=(GroupExpectation(group=declared, lag_count=Limit(error=10)),))
+    results = hold(with_topic({"message.type": value}), expected)
+    odd = [(item.subject, item.state) for item in results if item.check == "known"]
+    is_odd = value not in KNOWN_TYPES and declared == "G"
+    assert odd == ([("topic Pay", CheckState.UNKNOWN)] if is_odd else [])
+
+
+@given(mode=KINDS | st.sampled_from(["POP", "PULL"]))
+@example(mode="LITE")
+def test_nothing_is_judged_of_a_group_that_is_set_to_an_unknown_mode(mode: str) -> None:
+    share = PopShare(
+        group="G",
+        topic="Pay",
+        mode=mode,
+        ready_count=0,
+        invisible_count=0,
+        due_count=0,
+        retry_count=0,
+        given_up_count=0,
+        blocked_queue_count=0,
+    )
+    brokers = (replace(item, pop=(share,)) for item in LIVE.brokers)
+    seen = diagnose(replace(LIVE, brokers=tuple(brokers)))
+    odd = {(item.subject.group, *item.why.values.values()) for item in seen.not_judged if _is_odd(item)}
+    assert odd == (set() if mode in ("POP", "PULL") else {("G", "mode", mode)})

@@ -97,8 +97,13 @@ def _unknown_brokers(snapshot: ClusterSnapshot) -> Iterator[CheckResult]:
 
 
 def _unknown_kinds(snapshot: ClusterSnapshot, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """Yields topics and groups that were checked and are of a kind that mqctl does not know."""
+    """Yields topics and groups that were checked, and topics that such groups consume, of a kind that mqctl does not
+    know."""
     checked = {(item.kind, item.name) for item in results}
+    for broker in snapshot.brokers:
+        consumed = {(item.group, item.topic) for item in broker.consumer_offsets}
+        consumed |= {(item.group, each.topic) for item in broker.memberships for each in item.subscriptions}
+        checked |= {("topic", topic) for group, topic in consumed if ("group", group) in checked}
     kinds = UnknownKinds(snapshot)
     for kind, odd in (("topic", kinds.topics), ("group", kinds.groups)):
         for name, why in odd.items():
