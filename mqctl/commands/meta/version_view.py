@@ -20,6 +20,8 @@ from mqctl.store.known_parts import DIRECTORIES, FIELDS, FILES, TABLES, VALUES
 from mqctl.store.rocksdb import KNOWN_FAMILIES
 from mqctl.text import Text, joined, keep_texts, sentence
 
+_CONFIG = "config"
+
 _COLUMNS = (
     Column("what", "what", CellKind.SENTENCE),
     Column("listed", "known"),
@@ -167,17 +169,18 @@ def _files() -> list[SupportedRow]:
     named = sentence("supported-part-named", "it is named, and what depends on it is not checked")
     parts = {
         sentence("supported-parts", "files and directories of a store"): DIRECTORIES | FILES,
-        sentence("supported-tables", "files and directories in its {directory}", directory="config"): TABLES,
+        sentence("supported-tables", "files and directories in its {directory}", directory=_CONFIG): TABLES,
     }
     rows += (SupportedRow(what=what, known=sorted(names), otherwise=named) for what, names in parts.items())
     for name in FIELDS:
+        file = f"{_CONFIG}/{name}"
         places = (
             f"{place}.{field}" if fields else place for place, fields in FIELDS[name].items() for field in fields or "-"
         )
-        what = sentence("supported-fields", "tables and fields of {file}", file=f"config/{name}")
+        what = sentence("supported-fields", "tables and fields of {file}", file=file)
         rows.append(SupportedRow(what=what, known=sorted(places), otherwise=named))
         for place, values in VALUES.get(name, {}).items():
-            what = sentence("supported-values", "{field} of {file}", field=place, file=f"config/{name}")
+            what = sentence("supported-values", "{field} of {file}", field=place, file=file)
             rows.append(SupportedRow(what=what, known=sorted(values), otherwise=named))
     for name, newest in FORMS.items():
         what = sentence("supported-form", "form of a file: {name}", name=name)
