@@ -97,7 +97,8 @@ class ClusterSnapshot:
         tag_samples: of topics on which members of a group want different things.
         running: what consumer instances say about themselves.
         seen_brokers: those that were registered when the cluster was looked at lately, from where this was gathered.
-        between: who was connected in between, oldest first, of the groups that had members; nothing else is in them.
+        between: which brokers were registered in between, oldest first, and of the groups that had members who was
+            connected and how far they were; nothing else is in them.
         earlier: the same cluster some time before, for rules that need movement.
         past: what a recording tells of the weeks before; None for what was not recorded.
     """

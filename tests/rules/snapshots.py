@@ -55,6 +55,7 @@ from tests.rules.setting_faults import DOUBLE_SCENES as SETTING_DOUBLE_SCENES
 from tests.rules.setting_faults import SCENES as SETTING_SCENES
 from tests.rules.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
 from tests.rules.stack_faults import SCENES as STACK_SCENES
+from tests.rules.window_faults import SCENES as WINDOW_SCENES
 
 NOW = 1_795_218_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -396,6 +397,7 @@ FAULTS = [
             *ACCESS_SCENES,
             *GONE_SCENES,
             *OBSERVED_SCENES,
+            *WINDOW_SCENES,
             *PAST_SCENES,
             *REPLICATION_SCENES,
             *SETTING_SCENES,

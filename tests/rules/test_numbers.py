@@ -21,6 +21,7 @@ from tests.rules.setting_faults import SCENES as SETTING_SCENES
 from tests.rules.snapshots import DOUBLE_FAULTS, FAULTS, HEALTHY, HOUR, MINUTE, NOW, Fault, cluster, offset
 from tests.rules.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
 from tests.rules.stack_faults import SCENES as STACK_SCENES
+from tests.rules.window_faults import SCENES as WINDOW_SCENES
 
 DOUBLES = [*DOUBLE_SCENES, *SETTING_DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
 ONES = [
@@ -29,6 +30,7 @@ ONES = [
     *GONE_SCENES,
     *ACCESS_SCENES,
     *OBSERVED_SCENES,
+    *WINDOW_SCENES,
     *PAST_SCENES,
     *REPLICATION_SCENES,
     *SETTING_SCENES,

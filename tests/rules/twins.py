@@ -26,6 +26,7 @@ from tests.rules import past_faults as past
 from tests.rules import replication_faults as replication
 from tests.rules import setting_faults as settings
 from tests.rules import stack_faults as stacks
+from tests.rules import window_faults as windows
 from tests.rules.group_faults import (
     _abandoned,
     _broadcasting,
@@ -459,6 +460,7 @@ TWINS: dict[str, Twin] = {
             **past.STATES,
             **replication.STATES,
             **settings.STATES,
+            **windows.STATES,
         }.items()
     },
     **{code: Twin(state=state, settings=BY_PREFIX) for code, state in BY_ROOM.items()},

@@ -193,7 +193,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
 
         first = look()
         if live.window_ms:
-            from mqctl.snapshot.live.members_again import look_at_members
+            from mqctl.snapshot.live.looks_between import look_between
 
             if progress is not None:
                 progress("waiting for movement", 0, 1)
@@ -203,7 +203,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
                 sleep(live.window_ms / 1000 / steps)
                 if number < steps - 1:
                     seen_ms = round(time() * 1000)
-                    between.append(look_at_members(cluster, target.deadline(), first, now_ms=seen_ms))
+                    between.append(look_between(cluster, target.deadline(), first, now_ms=seen_ms))
             first = replace(look(), earlier=first, between=tuple(between))
         for number in range(_LATER_STACKS if live.with_stacks else 0):
             if progress is not None:

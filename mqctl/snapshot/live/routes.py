@@ -33,7 +33,7 @@ def ask_name_servers(
             remedy=first.remedy,
         )
     known = sorted({broker for info in answers.values.values() for broker in broker_addresses(info)})
-    servers = {address: _endpoints(answers.values[address]) for address in addresses if address in answers.values}
+    servers = {address: endpoints_of(answers.values[address]) for address in addresses if address in answers.values}
     return (
         servers,
         tuple(known),
@@ -41,7 +41,8 @@ def ask_name_servers(
     )
 
 
-def _endpoints(info: wire.ClusterInfo) -> tuple[BrokerEndpoint, ...]:
+def endpoints_of(info: wire.ClusterInfo) -> tuple[BrokerEndpoint, ...]:
+    """Returns the brokers that a name server lists, by name."""
     lists = {name: set(names) for name, names in info.cluster_addr_table.items()}
     return tuple(
         replace(_endpoint(data), also_in=tuple(sorted(it for it in lists if name in lists[it] and it != data.cluster)))

@@ -14,9 +14,10 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.protocol.codes import RequestCode
 from mqctl.rules import diagnose
-from mqctl.snapshot.live.members_again import look_at_members
+from mqctl.snapshot.live.looks_between import look_between
+from tests.client.consuming import wait_until
 from tests.live.conftest import Run
-from tests.live.doctor.stage import LATER_MS, TWO, Stage, codes, numbers, staged
+from tests.live.doctor.stage import BROKERS, LATER_MS, TWO, Stage, codes, numbers, staged
 
 _SENDS = {int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2)}
 
@@ -55,7 +56,7 @@ def stage() -> Iterator[Stage]:
 
 def again(stage: Stage, first: ClusterSnapshot) -> ClusterSnapshot:
     with Cluster(stage.cluster.namesrv) as whole:
-        return look_at_members(whole, Deadline(60_000), first, now_ms=stage.now_ms)
+        return look_between(whole, Deadline(60_000), first, now_ms=stage.now_ms)
 
 
 def test_a_member_that_leaves_and_comes_back_is_named_and_one_that_stays_is_not(stage: Stage) -> None:
@@ -69,3 +70,50 @@ def test_a_member_that_leaves_and_comes_back_is_named_and_one_that_stays_is_not(
     flapping = diagnose(replace(last, between=(stayed, gone)))
     assert codes(flapping) >= {"MQ220"}
     assert numbers(flapping, "MQ220")["flapping_count"] == 1
+
+
+def test_a_master_that_is_away_between_two_looks_is_named(stage: Stage) -> None:
+    first = stage.look(before_ms=LATER_MS)
+    there = again(stage, first)
+    broker = stage.cluster.broker("broker-a")
+    broker.kill()
+    wait_until(lambda: not _lists(again(stage, first), "broker-a"), "the name server to drop the broker")
+    away = again(stage, first)
+    broker.start()
+    wait_until(lambda: _lists(again(stage, first), "broker-a"), "the broker to register")
+    last = replace(stage.look(), earlier=first)
+    ends_only = diagnose(replace(last, between=(there,)), only=("MQ646",))
+    assert [item.variant for item in ends_only.findings] == ["restarted"]
+    every_look = diagnose(replace(last, between=(there, away, there)), only=("MQ646",))
+    assert [item.variant for item in every_look.findings] == [None]
+    assert (numbers(every_look, "MQ646")["away_count"], numbers(every_look, "MQ646")["look_count"]) == (1, 5)
+
+
+def _lists(look: ClusterSnapshot, name: str) -> bool:
+    return any(item.name == name and item.addresses for view in look.name_servers for item in view.endpoints)
+
+
+def test_a_group_that_stops_and_goes_within_a_window_is_named(stage: Stage) -> None:
+    def move(committed: int, sent: int) -> None:
+        for broker in BROKERS:
+            stage.send(broker, count=sent)
+            stage.commit(broker, committed)
+
+    first = stage.look(before_ms=60_000)
+    move(30, 40)
+    stopped = [again(stage, first)]
+    move(30, 40)
+    stopped.append(again(stage, first))
+    move(81, 0)
+    dated = [
+        replace(look, origin=replace(look.origin, observed_at_ms=stage.now_ms - ms))
+        for look, ms in zip(stopped, (40_000, 20_000), strict=True)
+    ]
+    last = replace(stage.look(), earlier=first)
+    assert "MQ428" not in codes(diagnose(last))
+    paused = diagnose(replace(last, between=tuple(dated)))
+    assert {name: numbers(paused, "MQ428")[name] for name in ("pause_ms", "waiting_count", "moved_count")} == {
+        "pause_ms": 20_000,
+        "waiting_count": 102,
+        "moved_count": 160,
+    }
