@@ -14,7 +14,8 @@ class PendingTransaction:
 
     Attributes:
         half_offset, physical_offset: of the newest copy of the half message.
-        check_count: TRANSACTION_CHECK_TIMES of that copy, 0 when it has none.
+        check_count: TRANSACTION_CHECK_TIMES of that copy, 0 when it has none: rounds of the broker, those in which no
+            producer was connected among them.
         delayed: whether it has a delay level, with which no transaction comes to its end.
         keys: of the message, as sent: several are separated by spaces.
     """
@@ -37,7 +38,7 @@ class DiscardedTransaction:
 
     Attributes:
         physical_offset: of its record there.
-        check_count: how often producers were asked about it.
+        check_count: check rounds of the broker.
         keys: of the message, as sent: several are separated by spaces.
     """
 
@@ -63,6 +64,20 @@ class CommittedTransaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HalfSender:
+    """How many of the newest half messages a connected client of a producer group sent to a topic.
+
+    Attributes:
+        client_id: of the client whose connection they came by.
+    """
+
+    producer_group: str
+    topic: str
+    client_id: str
+    half_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionState:
     """The transaction topics of one broker.
 
@@ -75,6 +90,7 @@ class TransactionState:
         double_commits: more than one committed message.
         committed_count, rolled_back_count: history that is still readable.
         online: connected clients by producer group, for the groups of `pending`; None when nobody could be asked.
+        senders: who sent the newest half messages, as far as they are connected; only a live broker is asked.
     """
 
     half_min_offset: int
@@ -90,6 +106,7 @@ class TransactionState:
     committed_count: int = 0
     rolled_back_count: int = 0
     online: Mapping[str, int] | None = None
+    senders: tuple[HalfSender, ...] = ()
 
     @property
     def half_behind_count(self) -> int:
@@ -114,6 +131,8 @@ class TransactionStory:
         discarded: copies that were given up.
         ended_count: half messages of it that op messages name.
         open_count: half messages from the check loop's position on that no op message names.
+        ended_time_ms: store time of the first of these op messages; None where nothing ended it.
+        ended_by_check: whether that one names a copy that a check round made, whose place only an answer to it knows.
     """
 
     broker_name: str | None
@@ -122,6 +141,8 @@ class TransactionStory:
     discarded: tuple[StoredMessage, ...] = ()
     ended_count: int = 0
     open_count: int = 0
+    ended_time_ms: int | None = None
+    ended_by_check: bool | None = None
 
     @property
     def state(self) -> str:

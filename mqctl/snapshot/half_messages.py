@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import (
@@ -15,7 +16,7 @@ from mqctl.model.message import (
     Message,
 )
 from mqctl.model.numbers import decimal
-from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction
+from mqctl.model.transaction_state import DiscardedTransaction, HalfSender, PendingTransaction
 
 _OP_TAG = "d"
 
@@ -47,13 +48,48 @@ def half_of(offset: int, message: Message) -> Half:
 
 def ended_offsets(ops: Iterable[Message]) -> set[int]:
     """Half queue offsets that op messages name: one decimal number (4.9) or several, each followed by a comma (5.1)."""
-    return {
-        number
-        for op in ops
-        if op.tags == _OP_TAG
-        for text in op.body.decode("utf-8", "replace").split(",")
-        if (number := decimal(text.strip())) is not None
-    }
+    return {*end_times(ops)}
+
+
+def end_times(ops: Iterable[Message]) -> dict[int, int]:
+    """When each half queue offset was first named by an op message, by its store time."""
+    times: dict[int, int] = {}
+    for op in ops:
+        if op.tags == _OP_TAG:
+            for text in op.body.decode("utf-8", "replace").split(","):
+                number = decimal(text.strip())
+                if number is not None:
+                    times[number] = min(op.store_time_ms, times.get(number, op.store_time_ms))
+    return times
+
+
+def senders_of(halves: Iterable[Half], clients: Mapping[str, Mapping[str, str]]) -> tuple[HalfSender, ...]:
+    """Counts what connected clients sent; copies of check rounds keep who sent the original, and count once.
+
+    A broker notes the address of the connection that a message came by; where clients send by another one (the VIP
+    channel), the host alone names the client if it is the only one there.
+
+    Args:
+        clients: of each producer group, client ids by the address of their connection.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    seen: set[object] = set()
+    hosts = {group: Counter(address.rpartition(":")[0] for address in own) for group, own in clients.items()}
+    for half in halves:
+        group, topic = half.message.properties.get(PRODUCER_GROUP), half.message.properties.get(REAL_TOPIC)
+        if half.identity in seen or group is None or topic is None:
+            continue
+        seen.add(half.identity)
+        own, born = clients.get(group, {}), half.message.born_host
+        host = born.rpartition(":")[0]
+        if born not in own and hosts.get(group, Counter())[host] == 1:
+            born = next(address for address in own if address.rpartition(":")[0] == host)
+        if born in own:
+            counts[group, topic, own[born]] += 1
+    return tuple(
+        HalfSender(producer_group=group, topic=topic, client_id=client, half_count=count)
+        for (group, topic, client), count in sorted(counts.items())
+    )
 
 
 def pending_of(halves: Iterable[Half], ended: set[int], progress: int) -> Iterable[PendingTransaction]:
@@ -93,7 +129,7 @@ def discarded_of(message: Message) -> DiscardedTransaction:
 
 
 def check_count(message: Message) -> int:
-    """How often the producers of a half message were asked about it."""
+    """In how many check rounds the broker came to a half message, whether or not somebody was there to be asked."""
     return _number(message.properties.get(TRANSACTION_CHECK_TIMES, "")) or 0
 
 

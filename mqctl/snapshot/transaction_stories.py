@@ -13,7 +13,7 @@ from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_G
 from mqctl.model.spans import FAR
 from mqctl.model.transaction_state import TransactionStory
 from mqctl.protocol.unpacking import Unpacker
-from mqctl.snapshot.half_messages import ended_offsets, half_of
+from mqctl.snapshot.half_messages import check_count, end_times, half_of
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
@@ -36,7 +36,7 @@ def live_story(asking: Asking, broker: LiveBroker, unique_key: str) -> Transacti
         return None
     topic = (halves or given_up)[0].properties.get(REAL_TOPIC)
     same_key = _by_key(asking, broker, topic, unique_key) if topic is not None and topic in broker.topics else []
-    ended = ended_offsets(_ops(asking, broker, min((half.store_time_ms for half in halves), default=0)))
+    ended = end_times(_ops(asking, broker, min((half.store_time_ms for half in halves), default=0)))
     address = broker.address.address
     progress = asking.cluster.ask(address, ask.consumer_offset(TRANSACTION_GROUP, HALF_TOPIC, 0), asking.deadline)
     return _story(
@@ -128,7 +128,7 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
             halves=halves,
             candidates=read(topic) if topic else [],
             given_up=given_up,
-            ended=ended_offsets(read(OP_TOPIC)),
+            ended=end_times(read(OP_TOPIC)),
             progress=progress,
         )
     )
@@ -136,13 +136,19 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Records:
-    """What was found of a transaction: `candidates` may be its committed messages, `progress` is the check loop's."""
+    """What was found of a transaction.
+
+    Attributes:
+        candidates: what may be its committed messages.
+        ended: when each half queue offset was named by an op message.
+        progress: the check loop's.
+    """
 
     broker_name: str | None
     halves: list[Message]
     candidates: list[Message]
     given_up: list[Message]
-    ended: set[int]
+    ended: dict[int, int]
     progress: int
 
 
@@ -156,11 +162,20 @@ def _story(records: _Records) -> TransactionStory:
         for item in records.candidates
         if item.sys_flag & SYSFLAG_TRANSACTION_MASK == SYSFLAG_COMMIT and item.prepared_transaction_offset in places
     ]
+    ends = [
+        (ended[offset], copy)
+        for copy in copies
+        for offset in (copy.offset, copy.prepared_offset)
+        if offset is not None and offset in ended
+    ]
+    first = min(ends, key=lambda end: (end[0], end[1].offset), default=None)
     return TransactionStory(
         broker_name=records.broker_name,
         halves=tuple(map(unpacker.stored, halves)),
         committed=tuple(map(unpacker.stored, committed)),
         discarded=tuple(map(unpacker.stored, records.given_up)),
         ended_count=sum(done),
+        ended_time_ms=first[0] if first else None,
+        ended_by_check=check_count(first[1].message) > 0 if first else None,
         open_count=sum(not end and copy.offset >= records.progress for end, copy in zip(done, copies, strict=True)),
     )

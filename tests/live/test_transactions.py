@@ -178,6 +178,39 @@ def test_groups_with_nobody_online_are_named_and_others_are_not(site: Site) -> N
         assert site.live("list", "--count", 1).json["transactions"][0]["unique_key"] == "P3"
 
 
+def test_an_end_is_told_with_its_moment_and_whether_a_check_asked_for_it(site: Site) -> None:
+    """A check makes a copy, whose place only who was asked knows. The topic never got a message, and has no queue."""
+    for number in range(3):
+        site.end(site.half(f"own{number}"), ROLLBACK)
+    with Peer(site.cluster.broker().address) as producer:
+        data = HeartbeatData(client_id="c", producer_data_set=(ProducerData(group_name="PG"),))
+        assert producer.call(Heartbeat(), data.to_bytes()).code == 0
+        site.half("asked")
+        site.cluster.advance(MINUTE + 10_000)
+        check = producer.asked(39)
+        request = EndTransaction(
+            producer_group="PG",
+            tran_state_table_offset=int(check.ext("tranStateTableOffset") or -1),
+            commit_log_offset=int(check.ext("commitLogOffset") or -1),
+            commit_or_rollback=ROLLBACK,
+            from_transaction_check=True,
+            msg_id="K",
+        )
+        assert producer.call(request).code == 0
+    site.cluster.advance(3_500)
+    shown = {key: site.live("show", key).json for key in ("own0", "asked")}
+    assert {key: (it["state"], it["ended_by_check"]) for key, it in shown.items()} == {
+        "own0": ("rolled-back", False),
+        "asked": ("rolled-back", True),
+    }
+    assert shown["own0"]["ended_time_ms"] <= shown["asked"]["ended_time_ms"] <= site.cluster.now_ms()
+    site.cluster.broker().on_loop(lambda broker: broker.offsets.file.write())
+    site.cluster.broker().stop()
+    report = site.run("report", "transactions", "--no-spark", "--store", site.cluster.broker().store, "-o", "json")
+    (group,) = report.json["report"]["groups"]
+    assert (group["transactions"], group["rolled_back"], group["unknown"], group["pending"]) == (4, 4, 0, 0)
+
+
 def test_a_commit_in_time_and_a_double_one(site: Site) -> None:
     twice = site.half("TWICE")
     assert [site.end(twice, COMMIT), site.end(twice, COMMIT)] == [0, 0]

@@ -12,7 +12,7 @@ from mqctl.model.member import TopicRates
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.transaction_state import PendingTransaction, TransactionState
+from mqctl.model.transaction_state import HalfSender, PendingTransaction, TransactionState
 from tests.rules.group_faults import _broadcasting
 from tests.rules.live_faults import Scene, after, all_orderly, each_broker, holding, telling
 from tests.rules.live_snapshots import (
@@ -188,6 +188,17 @@ def checking(progress: int, *, delayed: bool = False, high: int = 30) -> Cluster
     return each_broker(lambda broker: replace(broker, transactions=state), FIRST)
 
 
+def sending(**topics: tuple[str, ...]) -> ClusterSnapshot:
+    """Clients of one producer group that sent five half messages to each of these topics."""
+    senders = tuple(
+        HalfSender(producer_group="PG", topic=topic, client_id=client, half_count=5)
+        for client, sent in topics.items()
+        for topic in sent
+    )
+    state = TransactionState(half_min_offset=0, half_max_offset=9, op_min_offset=0, op_max_offset=9, senders=senders)
+    return each_broker(lambda broker: replace(broker, transactions=state), FIRST)
+
+
 def connected(port: int) -> ClusterSnapshot:
     """The second member is connected to every broker from this port."""
     return with_members(members=(member(ONE, 5_001), member(TWO, port)))
@@ -217,6 +228,12 @@ def with_slave(config: dict[str, str]) -> ClusterSnapshot:
 
 
 SCENES: list[Scene] = [
+    (
+        "MQ729",
+        None,
+        sending(one=("Pay",), two=("Refund",), three=("Pay", "Refund")),
+        {"client_count": 3, "topic_count": 2, "sampled_count": 20},
+    ),
     ("MQ117", None, writing(slow=4, worst=1), {"slow_count": 5, "write_count": 998}),
     ("MQ118", None, after(writing(failed=9), writing(failed=2)), {"failed_count": 7, "window_ms": 2 * MINUTE}),
     ("MQ217", None, set_up(LIVE, FIRST, retry_max_times=3), {"broker_count": 2, "value_count": 2}),
@@ -322,4 +339,5 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ645": using(DOUBLE_WRITE),
     "MQ726": after(checking(30, high=40), checking(20)),
     "MQ727": checking(20),
+    "MQ729": sending(one=("Pay", "Refund"), two=("Refund", "Pay")),
 }

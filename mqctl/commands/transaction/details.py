@@ -42,6 +42,8 @@ def detail_of(
         commit_count=sum(len(each.committed) for each in stories),
         keys=first.properties.get(KEYS),
         check_limit=limits.get(story.broker_name),
+        ended_time_ms=story.ended_time_ms,
+        ended_by_check=story.ended_by_check,
         copies=sorted(copies, key=lambda copy: (copy.broker_name or "", copy.physical_offset)),
     )
 

@@ -11,6 +11,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import Word, composed, printable, sentence
+from mqctl.units import Instant
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
@@ -77,7 +78,7 @@ class TransactionRow:
 
     @property
     def checks(self) -> str | None:
-        """How often producers were asked, of how often they are asked at most."""
+        """Check rounds of the broker, of how many there are at most."""
         if self.check_count is None:
             return None
         limit = (
@@ -144,6 +145,9 @@ class TransactionDetail:
         state: `pending`, `committed`, `rolled-back`, `discarded`, `lost-op` (committed, and will be checked again) or
             `committed-twice`.
         op_count: its half messages that op messages name.
+        check_count: check rounds of the broker; whether a producer was connected in them is not known.
+        ended_time_ms: when the first op message that ended it was stored; None where nothing ended it.
+        ended_by_check: whether the end was the answer to a check, None where nothing ended it.
     """
 
     unique_key: str
@@ -157,6 +161,8 @@ class TransactionDetail:
     copies: list[TransactionCopy]
     keys: str | None = None
     check_limit: int | None = None
+    ended_time_ms: int | None = None
+    ended_by_check: bool | None = None
 
 
 def transaction_rows(snapshot: ClusterSnapshot) -> list[TransactionRow]:
@@ -301,14 +307,15 @@ def detail_document(detail: TransactionDetail) -> Document:
         sentence(
             "transaction-producer-group-checked",
             "transaction {unique_key} of producer group {producer_group} for {topic}: {state}, "
-            "checked {check_count}, {ended} ended",
+            "{check_count}, {ended} ended",
             unique_key=detail.unique_key,
             producer_group=detail.producer_group or "?",
             topic=detail.topic or "?",
             state=Word(detail.state),
-            check_count=counted(detail.check_count, "time"),
+            check_count=counted(detail.check_count, "check round"),
             ended=ended,
         ),
+        *_end_lines(detail),
         *([sentence("transaction-keys", "keys: {keys}", keys=printable(detail.keys))] if detail.keys else []),
         *(
             [
@@ -329,3 +336,14 @@ def detail_document(detail: TransactionDetail) -> Document:
         csv_columns=COPY_COLUMNS,
         blocks=[Paragraphs(lines), Table(COPY_COLUMNS, detail.copies)],
     )
+
+
+def _end_lines(detail: TransactionDetail) -> list[str]:
+    if detail.ended_time_ms is None:
+        return []
+    moment = Instant(detail.ended_time_ms)
+    if detail.ended_by_check:
+        return [sentence("transaction-ended-by-check", "ended at {moment}, by the answer to a check", moment=moment)]
+    return [
+        sentence("transaction-ended-by-producer", "ended at {moment}, by its producer, not by a check", moment=moment)
+    ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 
-from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
 from mqctl.model.transaction_state import CommittedTransaction, PendingTransaction
@@ -14,6 +15,8 @@ from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, any_w
 _NEEDS = (Part.TRANSACTIONS,)
 _HISTORY = (Part.TRANSACTIONS, Part.VERIFICATION)
 _UNKNOWN = "?"
+# Of fewer half messages a client may have sent to one of its topics by chance.
+_FEW_HALVES = 3
 # A transaction is first checked 6 s after its half message was stored, at the next round of 60 s.
 _GRACE_MS = 66_000
 # transactionCheckInterval of 4.9; 5.x has half of it, and brokers tell theirs.
@@ -146,6 +149,53 @@ def nobody_to_ask(case: Case) -> Iterator[Verdict]:
                     "most_checks_count": max(member.check_count for member in members),
                 },
             )
+
+
+@rule(
+    "MQ729",
+    Severity.WARNING,
+    source="ProducerManager.getAvailableChannel, AbstractTransactionalMessageCheckListener.sendCheckMessage",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+    texts=RuleTexts(
+        title="Checks may reach a producer of other transactions",
+        speaks="two producers of one group send half messages to one topic each",
+        silent="both producers of the group send to both topics",
+        what={
+            "": "Producer group {group} has {client_count:client} that send half messages to different topics: {clients}. The broker checks with any of "
+            "them, so that one may be asked about a transaction of another."
+        },
+        effect="A listener that does not know the transaction answers for it: what it rolls back is lost though the work was done, and what it does not know "
+        "is discarded after 15 rounds.",
+        advice="Give each application a producer group of its own. Until then let the listener answer UNKNOWN for topics that are not its own.",
+        explain="Compares which connected client sent each of the newest 256 half messages: two clients of one group with three or more each and no topic in "
+        "common. Instances of one application share their topics. `mqctl transaction show` says whether an end came from a check.",
+        next_command="mqctl producer list {source}",
+    ),
+)
+def senders_apart(case: Case) -> Iterator[Verdict]:
+    """Clients of one producer group with half messages for different topics: a check goes to any client of the group."""
+    topics: dict[str, dict[str, Counter[str]]] = {}
+    for item in case.broker.transactions.senders if case.broker.transactions else ():
+        by_client = topics.setdefault(item.producer_group, {})
+        by_client.setdefault(item.client_id, Counter())[item.topic] += item.half_count
+    for group, by_client in sorted(topics.items()):
+        many = {client: sent for client, sent in sorted(by_client.items()) if sent.total() >= _FEW_HALVES}
+        if not any(set(one).isdisjoint(other) for one, other in combinations(many.values(), 2)):
+            continue
+        yield Verdict(
+            subject=_producer(case, group),
+            params={
+                "group": group,
+                "clients": ", ".join(f"{client} ({', '.join(sorted(sent))})" for client, sent in many.items()),
+            },
+            evidence={
+                "client_count": len(many),
+                "topic_count": len(set().union(*many.values())),
+                "sampled_count": sum(sent.total() for sent in many.values()),
+            },
+            confidence=Confidence.MEDIUM,
+        )
 
 
 @rule(

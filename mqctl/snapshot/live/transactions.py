@@ -7,18 +7,19 @@ from dataclasses import replace
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, UnsupportedError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
-from mqctl.model.message import Message
+from mqctl.model.message import PRODUCER_GROUP, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import TransactionState
-from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
+from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of, senders_of
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings, ask_topics, list_brokers, masters_of, release_heard
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
 from mqctl.text import sentence
 
 MANY_HALVES, FEW_HALVES = 20_000, 1_000
+_SAMPLED = 256
 _NOBODY = frozenset({1})
 
 
@@ -105,7 +106,11 @@ def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
     pending = tuple(pending_of((half_of(item.queue_offset, item) for item in halves), ended, start))
     given_up = _given_up(asking, broker, limit)
     discarded = tuple(discarded_of(item) for item in given_up)
+    sample = OffsetRange(HALF_TOPIC, max(half.first, min(start, half.end - _SAMPLED)), start)
+    newest = [half_of(item.queue_offset, item) for item in (*read_records(asking, broker, sample), *halves)]
     groups = {item.producer_group for item in pending} | {item.producer_group for item in discarded}
+    groups |= {item.message.properties.get(PRODUCER_GROUP) for item in newest}
+    clients = _clients(asking, broker, {group for group in groups if group})
     return TransactionState(
         half_min_offset=half.first,
         half_max_offset=half.end,
@@ -115,7 +120,8 @@ def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
         op_progress=op_progress,
         pending=pending,
         discarded=discarded,
-        online=_online(asking, broker, {group for group in groups if group}),
+        online={group: len(own) for group, own in clients.items()},
+        senders=senders_of(newest, clients),
     )
 
 
@@ -147,13 +153,16 @@ def _progress(asking: Asking, broker: LiveBroker, topic: str) -> int | None:
     return asking.cluster.ask(broker.address.address, question, asking.deadline)
 
 
-def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, int]:
-    """Counts the clients of producer groups at this broker: only those can be asked by its check loop."""
+def _clients(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, dict[str, str]]:
+    """Returns the clients of producer groups at this broker by address: only those can be asked by its check loop."""
     answers = asking.put((group, broker.address.address, ask.producer_connections(group)) for group in sorted(groups))
-    counts = {group: len(connections.connection_set) for group, connections in answers.values.items()}
+    clients = {
+        group: {item.client_addr.lstrip("/"): item.client_id for item in connections.connection_set}
+        for group, connections in answers.values.items()
+    }
     for group, error in answers.errors.items():
         if refused_with(error, _NOBODY):
-            counts[group] = 0
+            clients[group] = {}
         else:
             broker.miss(Part.PRODUCERS, error, GapSubject(producer_group=group))
-    return counts
+    return clients

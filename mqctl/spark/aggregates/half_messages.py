@@ -29,6 +29,7 @@ from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.scan.keys import key_text
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.store.commitlog import records_at
+from mqctl.store.config_files import TOPICS, topic_configs
 from mqctl.store.consumequeue import ConsumeQueue, is_filler, is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
@@ -192,10 +193,12 @@ def _commits(
     """Marks the half messages that a committed message names, and those whose topic can be looked at for one.
 
     A commit writes the message to its real topic with the physical offset of the half message as its prepared offset;
-    a rollback writes an op message only (`EndTransactionProcessor` of 4.9.8).
+    a rollback writes an op message only (`EndTransactionProcessor` of 4.9.8). A topic of the table that has no queue
+    never got a message, and so no commit.
     """
     known = set(store.queue_ids())
-    readable = np.array([any(topic == name for topic, _ in known) for name in topics], dtype=bool)
+    named_topics = {topic for topic, _ in known} | {topic.name for topic in topic_configs(store.config(TOPICS))}
+    readable = np.array([name in named_topics for name in topics], dtype=bool)
     named = [np.empty(0, dtype=np.int64)]
     for topic, queue_id in sorted(known):
         if topic in topics:
