@@ -108,6 +108,8 @@ class AccessState:
         well_known: users whose password everybody tries first; the password itself is nowhere kept.
         unchecked: access files of 4.9 whose white list lets requests from everywhere in.
         unsigned: accounts of 4.9 that need no signature, from anywhere.
+        listed: whether this is what access files of 4.9 say; `access_list` decides by them then.
+        white, white_of: of 4.9, addresses from which nothing is checked, and the same of single accounts.
     """
 
     users: tuple[AccessUser, ...] = ()
@@ -115,6 +117,9 @@ class AccessState:
     well_known: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     unsigned: tuple[str, ...] = ()
+    listed: bool = False
+    white: tuple[str, ...] = ()
+    white_of: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,7 @@ class Decision:
     """What a broker says to one action on one resource.
 
     Attributes:
-        reason: a refusal's words as the broker writes them; empty where it is allowed.
+        reason: a refusal's words as the broker writes them; where it is allowed empty, or why nothing is checked.
         entry: the entry that decides; None for a Super user, and where none fits.
         against: entries that fit as well and say the opposite: with them, the order of additions decides.
     """

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mqctl.errors import BadInputError
-from mqctl.model.access import NORMAL, SUPER, AccessState, AccessUser, is_well_known
+from mqctl.model.access import NORMAL, SUPER, AccessEntry, AccessState, AccessUser, is_well_known
+from mqctl.model.access_list import EVERYBODY, listed_entries
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.store.plain_files import read_named, refused
 from mqctl.text import sentence
 
-EVERYBODY = frozenset({"*", "*.*.*.*", "*:*:*:*:*:*:*:*"})
-"""Addresses of access lists that let requests from everywhere in."""
 _YES = frozenset({"true", "1", "y", "t"})  # what fastjson takes for true
 
 
@@ -32,6 +31,8 @@ class AccessFileContent:
         accounts: `Super` are those with `admin: true`.
         well_known: access keys whose secret key everybody tries first.
         unsigned: access keys that need no signature, from anywhere.
+        entries: permissions by access key.
+        white_of: addresses from which requests of an account are not checked, by access key.
     """
 
     change_count: int
@@ -40,6 +41,8 @@ class AccessFileContent:
     accounts: tuple[AccessUser, ...]
     well_known: tuple[str, ...]
     unsigned: tuple[str, ...]
+    entries: Mapping[str, tuple[AccessEntry, ...]]
+    white_of: Mapping[str, str]
 
 
 def read_access_file(path: Path) -> AccessFileContent:
@@ -61,6 +64,8 @@ def read_access_file(path: Path) -> AccessFileContent:
         accounts=tuple(AccessUser(_key(item), SUPER if _is_admin(item) else NORMAL) for item in accounts),
         well_known=tuple(_key(item) for item in accounts if is_well_known(_key(item), _text(item.get("secretKey")))),
         unsigned=tuple(_key(item) for item in accounts if _text(item.get("whiteRemoteAddress")) in EVERYBODY),
+        entries={_key(item): _entries(item) for item in accounts},
+        white_of={_key(item): white for item in accounts if (white := _text(item.get("whiteRemoteAddress")))},
     )
 
 
@@ -71,6 +76,20 @@ def access_of_files(contents: Mapping[str, AccessFileContent]) -> AccessState:
         well_known=tuple(key for content in contents.values() for key in content.well_known),
         unchecked=tuple(path for path, content in contents.items() if EVERYBODY & set(content.white)),
         unsigned=tuple(key for content in contents.values() for key in content.unsigned),
+        listed=True,
+        white=tuple(address for content in contents.values() for address in content.white),
+        # Of two files with one account the first counts.
+        entries={key: own for content in reversed([*contents.values()]) for key, own in content.entries.items()},
+        white_of={key: own for content in reversed([*contents.values()]) for key, own in content.white_of.items()},
+    )
+
+
+def _entries(account: dict[object, object]) -> tuple[AccessEntry, ...]:
+    return listed_entries(
+        [_text(item) for item in _list(account, "topicPerms")],
+        [_text(item) for item in _list(account, "groupPerms")],
+        _text(account.get("defaultTopicPerm")),
+        _text(account.get("defaultGroupPerm")),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.model.access import AccessEntry, AccessState, AccessUser
+from mqctl.model.access_list import listed_entries
 from mqctl.model.snapshot import ClusterSnapshot
 from tests.rules.live_faults import Scene
 from tests.rules.live_snapshots import BROKERS, LIVE
@@ -35,6 +36,15 @@ def _one_open() -> ClusterSnapshot:
     return replace(scene, brokers=(scene.brokers[0], replace(scene.brokers[1], access=None, config={"a": "b"})))
 
 
+def listed(**perms: tuple[str, str]) -> AccessState:
+    """Access files of 4.9 with one topic, one default for groups of each account."""
+    return AccessState(
+        users=(ADMIN, *map(AccessUser, perms)),
+        entries={name: listed_entries([topic], [], "DENY", groups) for name, (topic, groups) in perms.items()},
+        listed=True,
+    )
+
+
 _DENIED = AccessEntry("Topic:PopA", ("Pub",), "Deny")
 BOSS = {"kind": "Super"}
 OFF = {"status": "disable"}
@@ -47,6 +57,7 @@ SCENES: list[Scene] = [
     ("MQ632", None, with_access(of_bob(ALLOWED, _DENIED, **OFF)), {"pair_count": 1}),
     ("MQ633", None, with_access(AccessState(users=(ADMIN,), well_known=("admin",))), {"user_count": 1}),
     ("MQ634", None, with_access(AccessState(users=(ADMIN,), unchecked=("conf/plain_acl.yml",))), {"file_count": 1}),
+    ("MQ647", None, with_access(None, listed(readers=("Pay=SUB", "DENY"))), {"account_count": 1}),
     ("MQ634", "account", with_access(AccessState(users=(ADMIN,), unsigned=("admin",))), {"account_count": 1}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
@@ -57,4 +68,5 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ632": with_access(of_bob(ALLOWED, replace(_DENIED, actions=("Delete",)), replace(_DENIED, policy="Default"))),
     "MQ633": with_access(AccessState(users=(ADMIN, replace(BOB, status="disable")), well_known=("bob",))),
     "MQ634": with_access(AccessState(users=(ADMIN, BOB))),
+    "MQ647": with_access(None, listed(readers=("Pay=SUB", "SUB"), senders=("Pay=PUB", "DENY"))),
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mqctl.cli.sources.snapshot_source import LiveOptions
 
 _OF_GROUPS = frozenset({Part.GROUPS, Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.ROUTES})
+_SWITCHES = ("aclEnable", "authorizationEnabled")
 _OF_TOPICS = frozenset({Part.TOPICS, Part.QUEUES, Part.CONSUMER_OFFSETS, Part.ROUTES})
 
 
@@ -42,7 +43,21 @@ def require_group(snapshot: ClusterSnapshot, group: str, live: LiveOptions | Non
                 remedy=command_line("mqctl topic describe {}", group),
             )
         names = existing or _names_there(snapshot, live, Part.GROUPS)
-        raise NotFoundError(missing, remedy=meant(group, names, "mqctl group list --all"))
+        raise NotFoundError(
+            missing, reason=_refused_unseen(snapshot, group), remedy=meant(group, names, "mqctl group list --all")
+        )
+
+
+def _refused_unseen(snapshot: ClusterSnapshot, group: str) -> str:
+    """Returns what else may be where brokers check who asks: members that they refuse are known to none of them."""
+    checking = any(broker.config.get(name) == "true" for broker in snapshot.brokers for name in _SWITCHES)
+    if not checking:
+        return ""
+    return sentence(
+        "group-refused-unseen",
+        "brokers check who asks, and do not know members that they refuse: {command}",
+        command=command_line("mqctl acl explain KEY --resource {} --action Sub", f"Group:{group}"),
+    )
 
 
 def require_topic(snapshot: ClusterSnapshot, topic: str, live: LiveOptions | None = None) -> None:

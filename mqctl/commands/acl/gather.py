@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.commands.acl.plan import check_entry
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.access import ACTIONS, AccessEntry, Decision, decide_access
+from mqctl.model.access_list import decide_listed
 from mqctl.model.gap import Part
-from mqctl.snapshot.live.access import ask_access, ask_access_files
+from mqctl.snapshot.live.access import ask_access, ask_access_files, ask_listed_access
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
 from mqctl.text import sentence
 
@@ -26,6 +28,11 @@ def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
     return brokers
 
 
+def ask_listed(source: LiveOrSaved, brokers: list[LiveBroker], copy: Path | None) -> None:
+    """Reads access lists of those of 4.9 that have one; a snapshot has what could be read when it was saved."""
+    source.ask(ask_listed_access, brokers, copy)
+
+
 def ask_files(source: LiveOrSaved, brokers: list[LiveBroker]) -> None:
     """Asks brokers of 4.9 which access files they have; a snapshot does not tell."""
     source.ask(ask_access_files, brokers)
@@ -39,7 +46,7 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
 
     Raises:
         UsageError: resource, action or address cannot be.
-        NotFoundError: no broker has the user.
+        NotFoundError: no broker has the user, and each told its users.
     """
     resource, action, address = question
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
@@ -54,8 +61,12 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
         for item in broker.access.users if broker.access is not None else ():
             if item.name == user and broker.access is not None:
                 entries = broker.access.entries.get(user, ())
-                decisions[broker.name] = decide_access(item, entries, resource, (action,), address)
-    if not decisions:
+                decisions[broker.name] = (
+                    decide_listed(broker.access, item, resource, action, address)
+                    if broker.access.listed
+                    else decide_access(item, entries, resource, (action,), address)
+                )
+    if not decisions and not any(gap.part is Part.ACCESS for broker in brokers for gap in broker.gaps):
         raise NotFoundError(
             sentence("acl-no-user", "there is no user {user}", user=user),
             remedy=sentence("acl-list-shows-users", "mqctl acl list shows the users"),

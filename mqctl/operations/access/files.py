@@ -14,6 +14,7 @@ from mqctl.execute.access_file_places import ABSENT, ACCOUNT, CHANGES, SIGNS, UN
 from mqctl.execute.records import SettingPart
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.access import AccessFile, is_well_known
+from mqctl.model.access_list import EVERYBODY
 from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
@@ -22,7 +23,7 @@ from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.access import ask_access_files
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.store.access_file import EVERYBODY, read_access_file
+from mqctl.store.access_file import read_access_file
 from mqctl.text import sentence
 
 SHORTEST_KEY = 7

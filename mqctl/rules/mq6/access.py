@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mqctl.model.access import DENY, ENABLE, NORMAL, SUPER, AccessState
+from mqctl.model.access_list import reads_in_vain
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import BrokerSnapshot
@@ -272,4 +273,37 @@ def lets_in_without_keys(case: ClusterCase) -> Iterator[Verdict]:
                 params={"broker": broker.name, "accounts": ", ".join(broker.access.unsigned[:_NAMED])},
                 evidence={"account_count": len(broker.access.unsigned)},
                 variant="account",
+            )
+
+
+@rule(
+    "MQ647",
+    Severity.INFO,
+    source="PlainPermissionManager.checkPerm, PlainAccessValidator.parse",
+    needs=(Part.ACCESS,),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Accounts that may read topics and have no group",
+        speaks="an account has SUB on a topic and no group",
+        silent="its default for groups is SUB, and another account only sends",
+        what={
+            "": "On {broker}, {account_count:account} ({accounts}) may read topics and {account_count:has/have} SUB on no group: a consumer with such an account "
+            "gets nothing."
+        },
+        effect="The broker refuses its heartbeats and pulls with `No default permission for group`, and knows no member: the group looks as if nobody ran it.",
+        advice="Give the account its group: `acl put-account KEY --group GROUP=SUB`. Accounts that only look messages up need none.",
+        explain="Reads the access files of 4.9 brokers that run on this host, as MQ634 does. A consumer needs SUB on its topic and on its group, by name or by "
+        "default; accounts with admin: true and no permissions of their own, and white-listed ones, are not checked.",
+        next_command="mqctl acl list {source}",
+    ),
+)
+def reads_without_group(case: ClusterCase) -> Iterator[Verdict]:
+    """Accounts of a 4.9 access list that may read topics and are refused with every group."""
+    for broker in case.snapshot.brokers:
+        accounts = reads_in_vain(broker.access) if broker.access is not None else []
+        if accounts:
+            yield Verdict(
+                subject=_subject(broker),
+                params={"broker": broker.name, "accounts": ", ".join(accounts[:_NAMED])},
+                evidence={"account_count": len(accounts)},
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mqctl.client.admin import access as ask
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, UnsupportedError
 from mqctl.model.access import AccessFile, AccessState, is_well_known
 from mqctl.model.gap import Part
 from mqctl.protocol.bodies_access import UserInfo
@@ -15,10 +15,33 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
 from mqctl.store.access_file import AccessFileContent, access_of_files, read_access_file
+from mqctl.text import sentence
 
 # 3: before 5.3, where there are no users; 1: nothing is switched on, so that nothing is kept.
 _NO_USERS = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED})
 _SWITCHES = ("authenticationEnabled", "authorizationEnabled")
+
+
+def ask_listed_access(asking: Asking, brokers: list[LiveBroker], copy: Path | None = None) -> None:
+    """Reads the access lists of 4.9 brokers that have one: from a copy, or from the files that are on this host.
+
+    One whose files cannot be read gets a gap. Raises BadInputError, PermissionDeniedError, StorageError: the copy.
+    """
+    given = None if copy is None else access_of_files({str(copy): read_access_file(copy)})
+    ask_access_files(asking, brokers)
+    for broker in brokers:
+        if not broker.access_files:
+            continue
+        broker.access = given or (_of_files(broker.access_files) if is_here(broker.address.address) else None)
+        if broker.access is None:
+            broker.miss(Part.ACCESS, UnsupportedError(_NOT_TOLD))
+
+
+_NOT_TOLD = sentence(
+    "acl-listed-not-told",
+    "no request tells what the access files of a 4.9 broker say, and they could not be read here: --acl-rules names "
+    "a copy of its plain_acl.yml",
+)
 
 
 def ask_checked_access(asking: Asking, brokers: list[LiveBroker]) -> None:

@@ -11,7 +11,7 @@ import yaml
 from embedded_broker import EmbeddedCluster
 from mqctl.errors import ExitCode
 from tests.conftest import Outcome
-from tests.embedded_broker.access import ADMIN, write_list
+from tests.embedded_broker.access import ADMIN, LIST, write_list
 from tests.live.conftest import Run
 
 SECRET = "a-S3cret-of-the-test"
@@ -183,5 +183,45 @@ def test_doctor_judges_the_access_files_in_the_directory_of_a_dead_broker(mqctl:
         assert SECRET not in end.stdout
     (store.parent / "conf" / "plain_acl.yml").write_text("accounts: [")
     broken = mqctl("doctor", "--store", store, "-o", "json")
-    assert {gap["code"] for gap in broken.json["not_judged"]} == {"MQ632", "MQ633", "MQ634"}
+    assert {gap["code"] for gap in broken.json["not_judged"]} == {"MQ632", "MQ633", "MQ634", "MQ647"}
     assert "plain_acl.yml: it is no YAML" in broken.stdout
+
+
+def test_who_is_refused_by_an_access_list_is_explained(
+    asked: Asked, guarded: EmbeddedCluster, file: Path, tmp_path: Path
+) -> None:
+    def decided(user: str, resource: str, action: str, *more: object) -> tuple[object, object]:
+        answer = asked("acl", "explain", user, "--resource", resource, "--action", action, *more, "-o", "json")
+        assert answer.exit_code == ExitCode.OK, answer
+        return answer.json["brokers"][0]["decision"], answer.json["brokers"][0]["reason"]
+
+    assert decided("user-key", "Topic:Out", "Sub")[0] == "Allow"
+    copy = tmp_path / "copy.yml"
+    copy.write_text(LIST)
+    denied = decided("user-key", "Group:Barred", "Sub", "--acl-rules", copy)
+    assert denied == ("Deny", "No default permission for group:Barred")
+    denied = decided("user-key", "Topic:Out", "Pub", "--acl-rules", copy)
+    assert denied == ("Deny", "No default permission for topic:Out")
+    copy.write_text(LIST.replace("Barred=DENY", "Barred=SUB"))
+    assert decided("user-key", "Group:Barred", "Sub", "--acl-rules", copy)[0] == "Allow"
+    allowed = decided("user-key", "Topic:Out", "Pub", "--acl-rules", copy, "--from", "10.10.103.9")
+    assert allowed == ("Allow", "10.10.103.9 is on a white list: nothing of it is checked")
+    nobody = asked("acl", "explain", "no-such-key", "--resource", "Group:G", "--action", "Sub")
+    assert nobody.exit_code == 66
+    group = asked("doctor", "-g", "Barred")
+    assert (group.exit_code, "mqctl acl explain KEY --resource Group:Barred --action Sub" in group.stderr) == (66, True)
+
+
+def test_an_access_list_that_cannot_be_read_is_no_missing_user(
+    asked: Asked, guarded: EmbeddedCluster, file: Path
+) -> None:
+    """As on another host: the file that the broker names is not the one that is there."""
+    before = file.read_bytes()
+    counted = before + b"\ndataVersion:\n  - counter: 77\n    timestamp: 5\n"
+    file.write_bytes(counted)
+    try:
+        answer = asked("acl", "explain", "user-key", "--resource", "Group:G", "--action", "Sub", "-o", "json")
+    finally:
+        file.write_bytes(before)
+    assert (answer.exit_code, answer.json["brokers"]) == (76, []), answer
+    assert "--acl-rules" in answer.stderr
