@@ -249,11 +249,20 @@ def _knowing(brokers: tuple[str, ...]) -> ClusterSnapshot:
     return replace(LIVE, name_servers=(known,))
 
 
-def _masterless() -> ClusterSnapshot:
+def masterless(registered: int = 1, **config: str) -> ClusterSnapshot:
+    """The second broker has so many slaves with these settings, and no master."""
     (view,) = LIVE.name_servers
     first, second = view.endpoints
-    endpoints = (first, replace(second, addresses={1: "192.0.2.8:10922"}))
-    return replace(LIVE, name_servers=(replace(view, endpoints=endpoints),))
+    slaves = {number: f"192.0.2.8:{10_921 + number}" for number in range(1, registered + 1)}
+    brokers = tuple(
+        replace(LIVE.brokers[1], broker_id=number, address=address, config=config, queues=(), consumer_offsets=())
+        for number, address in slaves.items()
+    )
+    world = replace(LIVE, name_servers=(replace(view, endpoints=(first, replace(second, addresses=slaves))),))
+    return replace(world, brokers=(LIVE.brokers[0], *brokers)) if config else world
+
+
+_PEERS = {"enableDLegerCommitLog": "true", "dLegerPeers": "n0-192.0.2.8:40911;n1-192.0.2.9:40911;n2-192.0.2.10:40911"}
 
 
 def _renamed() -> ClusterSnapshot:
@@ -524,7 +533,11 @@ SCENES: list[Scene] = [
     ("MQ605", None, routing(_wiped), {"topic_count": 1}),
     ("MQ607", None, routing(_wider), {"most_queue_count": 9, "least_queue_count": 2}),
     ("MQ608", None, _two_name_servers(routing(lambda route: replace(route, order_conf="broker-a:2"))), {}),
-    ("MQ609", None, _masterless(), {"slave_count": 1}),
+    ("MQ609", None, masterless(), {"slave_count": 1}),
+    ("MQ609", "minority", masterless(1, **_PEERS), {"slave_count": 1, "peer_count": 3, "majority_count": 2}),
+    ("MQ609", "dledger", masterless(2, **_PEERS), {"slave_count": 2, "peer_count": 3, "majority_count": 2}),
+    ("MQ609", "leaderless", masterless(2, enableDLegerCommitLog="true"), {"slave_count": 2}),
+    ("MQ609", "controller", masterless(2, enableControllerMode="true"), {"slave_count": 2}),
     ("MQ635", None, _two_name_servers(_knowing(BROKERS[:1])), {"missing_count": 1, "broker_count": 2}),
     (
         "MQ617",

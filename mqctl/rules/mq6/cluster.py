@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mqctl.model.config import PERM_WRITE, perm_text
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
 from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
@@ -366,11 +366,29 @@ def _shape(route: TopicRoute, brokers: set[str]) -> tuple[object, ...] | None:
         title="A master is gone",
         speaks="a broker has a slave and no master",
         silent="both brokers have a slave beside their master",
-        what={"": "{broker} has {slave_count:slave} and no master."},
+        what={
+            "": "{broker} has {slave_count:slave} and no master.",
+            "minority": "{broker} is a DLedger group without a leader: {slave_count} of its {peer_count:node} {slave_count:/is/are} registered, and an election takes "
+            "{majority_count}.",
+            "dledger": "{broker} is a DLedger group without a leader, though {slave_count} of its {peer_count:node} {slave_count:/is/are} registered, and an "
+            "election takes {majority_count}.",
+            "leaderless": "{broker} is a DLedger group without a leader; {slave_count:node is/are} registered.",
+            "controller": "{broker} runs under a controller, which has elected no master among its {slave_count:registered broker}.",
+        },
         effect="Its messages can be read; nothing can be sent or locked, and offsets committed meanwhile are overwritten when the master returns.",
         advice="Start the master. If there never was one of that name, the slave has a wrong brokerName: it must be its master's.",
         explain="Looks for broker names that have addresses but none with id 0. The entry of a master that stops or dies goes at once, "
-        "that of a frozen host after 120 s; in plain mode nobody takes over.",
+        "that of a frozen host after 120 s; in plain mode nobody takes over. With enableDLegerCommitLog the nodes of dLegerPeers elect a leader, which becomes id 0; "
+        "with enableControllerMode a controller does.",
+        other_advice={
+            "minority": "Start the nodes that are missing (dLegerPeers names them). One that runs and is not registered has another reason: its namesrvAddr, its log.",
+            "leaderless": "Nodes elect over the ports in dLegerPeers, which are not those of clients: try them from each node's machine. Each node's log says whom it "
+            "does not reach.",
+            "dledger": "Nodes elect over the ports in dLegerPeers, which are not those of clients: try them from each node's machine. Nodes with "
+            "tls.server.mode=enforcing cannot elect, as DLedger's own clients speak plain. Each node's log says whom it does not reach.",
+            "controller": "Look at the controllers first: `mqctl ha status -o wide` shows whether they have a leader, and who is in the sync state set. If all members of the set "
+            "are down, start one of them; an election outside the set (enableElectUncleanMaster) loses messages.",
+        },
         next_command="mqctl broker list {source}",
     ),
 )
@@ -382,11 +400,29 @@ def master_gone(case: ClusterCase) -> Iterator[Verdict]:
             known.setdefault(endpoint.name, set()).update(endpoint.addresses)
     for name, ids in sorted(known.items()):
         if ids and 0 not in ids:
+            elected, evidence = _election(name, len(ids), case)
             yield Verdict(
                 subject=Subject(kind=SubjectKind.BROKER, broker=name),
                 params={"broker": name},
-                evidence={"slave_count": len(ids)},
+                evidence={"slave_count": len(ids), **evidence},
+                variant=elected,
             )
+
+
+def _election(name: str, registered: int, case: ClusterCase) -> tuple[str | None, dict[str, Value]]:
+    """Tells who elects the master of a broker name, by the settings of its slaves, and among how many."""
+    configs = [broker.config for broker in case.snapshot.brokers if broker.name == name]
+    if any(config.get("enableControllerMode") == "true" for config in configs):
+        return "controller", {}
+    elect = [config for config in configs if config.get("enableDLegerCommitLog") == "true"]
+    if not elect:
+        return None, {}
+    peers = max(len([item for item in config.get("dLegerPeers", "").split(";") if item.strip()]) for config in elect)
+    if not peers:
+        return "leaderless", {}
+    majority = peers // 2 + 1
+    evidence: dict[str, Value] = {"peer_count": peers, "majority_count": majority}
+    return "minority" if registered < majority else "dledger", evidence
 
 
 @rule(
