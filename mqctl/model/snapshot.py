@@ -12,6 +12,7 @@ from mqctl.model.access import AccessState
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
+from mqctl.model.handed_out import HandedOut
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, consume_mode
 from mqctl.model.newest import NewestMessage
@@ -47,6 +48,7 @@ class BrokerSnapshot:
         copied: the tables of a slave.
         log_again: of a slave that seemed to be behind: its log at a second look.
         runtime, config: a live broker's own texts (requests 28 and 26).
+        handed_out: messages of its last minute by group and topic; asked in a window that is long enough.
         access: users and what they may do, of a 5.x broker that checks; None where it does not, or did not tell.
     """
 
@@ -77,6 +79,7 @@ class BrokerSnapshot:
     log_again: LogLook | None = None
     newest: tuple[NewestMessage, ...] = ()
     probe: SendProbe | None = None
+    handed_out: tuple[HandedOut, ...] = ()
     unavailable: tuple[Gap, ...] = ()
 
     def lacks(self, part: Part) -> Gap | None:

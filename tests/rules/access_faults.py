@@ -57,7 +57,6 @@ SCENES: list[Scene] = [
     ("MQ632", None, with_access(of_bob(ALLOWED, _DENIED, **OFF)), {"pair_count": 1}),
     ("MQ633", None, with_access(AccessState(users=(ADMIN,), well_known=("admin",))), {"user_count": 1}),
     ("MQ634", None, with_access(AccessState(users=(ADMIN,), unchecked=("conf/plain_acl.yml",))), {"file_count": 1}),
-    ("MQ647", None, with_access(None, listed(readers=("Pay=SUB", "DENY"))), {"account_count": 1}),
     ("MQ634", "account", with_access(AccessState(users=(ADMIN,), unsigned=("admin",))), {"account_count": 1}),
 ]
 STATES: dict[str, ClusterSnapshot] = {

@@ -13,6 +13,7 @@ from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import HalfSender, PendingTransaction, TransactionState
+from tests.rules.access_faults import listed, with_access
 from tests.rules.group_faults import _broadcasting
 from tests.rules.live_faults import Scene, after, all_orderly, each_broker, holding, telling
 from tests.rules.live_snapshots import (
@@ -306,6 +307,7 @@ DOUBLE_SCENES: list[tuple[Scene, str]] = [
         ),
         "MQ720",
     ),
+    (("MQ647", None, with_access(None, listed(readers=("Pay=SUB", "DENY"))), {"account_count": 1}), "MQ631"),
     (("MQ727", None, checking(20, delayed=True), {"transaction_count": 1}), "MQ720"),
 ]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqctl.model.handed_out import HandedOut
 from mqctl.model.member import RunningInfo, TopicRates
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView
@@ -131,3 +132,37 @@ def test_a_pause_is_as_long_as_the_looks_between_which_nothing_moved_and_message
     for finding in diagnosis.findings:
         evidence = {item.name: item.value for item in finding.evidence}
         assert (evidence["pause_ms"], evidence["moved_count"]) == (stood * apart_ms, moved)
+
+
+@given(
+    group=_NAMES,
+    topic=_NAMES,
+    queues=st.integers(1, 8),
+    per_s=st.integers(0, 300),
+    times=st.integers(1, 4),
+    apart_s=st.integers(5, 60),
+    look_count=st.integers(2, 10),
+    filling=st.integers(0, 1_000),
+)
+def test_what_is_handed_out_beyond_what_is_passed_and_held_is_handed_out_again(
+    group: str, topic: str, queues: int, per_s: int, times: int, apart_s: int, look_count: int, filling: int
+) -> None:
+    """Members that fill their caches are handed more than they pass, by what they hold and no more."""
+    steps = [per_s * apart_s] * (look_count - 1)
+    looks = _group_at((group, topic), steps, [5] * look_count, queues, rt_ms=1.0)
+    count = per_s * 60 * queues * times + filling
+    handed = (HandedOut(group=group, topic=topic, minute_count=count),)
+    (info,) = looks[-1].running
+    held = replace(info.queues[0], queue=replace(info.queues[0].queue, topic=topic), cached_count=filling)
+    looks[-1] = replace(
+        looks[-1],
+        brokers=tuple(replace(broker, handed_out=handed) for broker in looks[-1].brokers),
+        running=(replace(info, queues=(held,)),),
+    )
+    findings = diagnose(windowed(looks, apart_ms=apart_s * 1_000), only=("MQ429",)).findings
+    old_enough = [number * apart_s for number in range(look_count) if number * apart_s >= 80]
+    if times == 1 or not old_enough:
+        assert findings == ()
+        return
+    passed = per_s * old_enough[0] * queues
+    assert bool(findings) == (count >= 1.5 * (passed + filling) and count - passed >= 30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqctl.model.handed_out import HandedOut
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import ClusterSnapshot
@@ -72,6 +73,18 @@ def placed(committed: int, end: int, *, rt_ms: float = 1.0, group: str = "G", to
     return replace(LIVE, brokers=brokers, running=running)
 
 
+def handed(per_look: int, count: int, *, cached: int = 0) -> ClusterSnapshot:
+    """Looks 20 s apart for two minutes: each queue passes so many between two; each broker handed out `count`."""
+    looks = [placed(per_look * number, per_look * number + 5) for number in range(7)]
+    last = looks[-1]
+    brokers = tuple(
+        replace(broker, handed_out=(HandedOut(group="G", topic="Pay", minute_count=count),)) for broker in last.brokers
+    )
+    first, *others = last.running
+    queues = tuple(replace(item, cached_count=cached) for item in first.queues)
+    return windowed([*looks[:-1], replace(last, brokers=brokers, running=(replace(first, queues=queues), *others))])
+
+
 PAUSED = windowed([placed(100, 110), placed(200, 210), placed(200, 310), placed(400, 410)])
 SCENES: list[Scene] = [
     (
@@ -92,10 +105,12 @@ SCENES: list[Scene] = [
         windowed([booted(NOW - 9 * MINUTE), LIVE, booted(NOW - 5 * SECOND)]),
         {"away_count": 0, "boot_time_ms": NOW - 5 * SECOND},
     ),
+    ("MQ429", None, handed(50, 600), {"handed_count": 1_200, "moved_count": 800}),
     ("MQ428", None, PAUSED, {"pause_ms": 20 * SECOND, "waiting_count": 440, "moved_count": 1_200, "look_count": 4}),
 ]
 
 STATES: dict[str, ClusterSnapshot] = {
     "MQ646": windowed([without(BROKERS[0]), without(BROKERS[0]), LIVE, LIVE]),
+    "MQ429": handed(50, 600, cached=200),
     "MQ428": windowed([placed(100, 110), placed(210, 210), placed(210, 210), placed(400, 410)]),
 }

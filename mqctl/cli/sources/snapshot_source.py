@@ -24,6 +24,8 @@ _LATER_STACKS = 2
 _STACKS_APART_S = 1.0
 # Members share queues out anew every 20 s.
 _LOOKS_APART_MS, _LEAST_LOOKS, _MOST_LOOKS = 20_000, 3, 9
+_COUNTED_MS = 75_000
+"""Windows from which what brokers handed out in a minute lies within."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +195,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
 
         first = look()
         if live.window_ms:
+            from mqctl.snapshot.live.handed_out import handed_out, with_handed_out
             from mqctl.snapshot.live.looks_between import look_between
 
             if progress is not None:
@@ -204,7 +207,8 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
                 if number < steps - 1:
                     seen_ms = round(time() * 1000)
                     between.append(look_between(cluster, target.deadline(), first, now_ms=seen_ms))
-            first = replace(look(), earlier=first, between=tuple(between))
+            counts = handed_out(cluster, target.deadline(), first) if live.window_ms >= _COUNTED_MS else {}
+            first = replace(with_handed_out(look(), counts), earlier=first, between=tuple(between))
         for number in range(_LATER_STACKS if live.with_stacks else 0):
             if progress is not None:
                 progress("stacks", number, _LATER_STACKS)

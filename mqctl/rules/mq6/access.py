@@ -287,7 +287,7 @@ def lets_in_without_keys(case: ClusterCase) -> Iterator[Verdict]:
         speaks="an account has SUB on a topic and no group",
         silent="its default for groups is SUB, and another account only sends",
         what={
-            "": "On {broker}, {account_count:account} ({accounts}) may read topics and {account_count:has/have} SUB on no group: a consumer with such an account "
+            "": "On {broker}, {account_count:account} ({accounts}) may read topics and {account_count:/has/have} SUB on no group: a consumer with such an account "
             "gets nothing."
         },
         effect="The broker refuses its heartbeats and pulls with `No default permission for group`, and knows no member: the group looks as if nobody ran it.",

@@ -14,8 +14,11 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.protocol.codes import RequestCode
 from mqctl.rules import diagnose
+from mqctl.snapshot.live.handed_out import handed_out, with_handed_out
 from mqctl.snapshot.live.looks_between import look_between
 from tests.client.consuming import wait_until
+from tests.embedded_broker.messages import pull
+from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
 from tests.live.doctor.stage import BROKERS, LATER_MS, TWO, Stage, codes, numbers, staged
 
@@ -117,3 +120,31 @@ def test_a_group_that_stops_and_goes_within_a_window_is_named(stage: Stage) -> N
         "waiting_count": 102,
         "moved_count": 160,
     }
+
+
+def test_messages_that_are_pulled_twice_and_committed_once_are_handed_out_twice() -> None:
+    """The broker counts every pull in which it finds messages, by its own minute."""
+    with EmbeddedCluster(brokers=2, version="5.3.3", virtual_time=True) as running, staged(running) as stage:
+        first = stage.look()
+        for broker in BROKERS:
+            stage.send(broker, count=30)
+            with Peer(running.broker(broker).address) as peer:
+                for _ in range(2):
+                    pulled = peer.call(pull("Pay", 1, group="G", count=30))
+                    assert pulled.code == 0
+            stage.commit(broker, 31)
+        running.advance(60_000)
+        with Cluster(running.namesrv) as whole:
+            counts = handed_out(whole, Deadline(60_000), first)
+        assert {item.minute_count for items in counts.values() for item in items} == {60}
+        stage.now_ms = running.now_ms()
+        last = with_handed_out(stage.look(), counts)
+        earlier = replace(first, origin=replace(first.origin, observed_at_ms=stage.now_ms - 90_000))
+        twice = diagnose(replace(last, earlier=earlier), only=("MQ429",))
+        assert (numbers(twice, "MQ429")["handed_count"], numbers(twice, "MQ429")["moved_count"]) == (120, 60)
+        once = {
+            address: tuple(replace(item, minute_count=item.minute_count // 2) for item in items)
+            for address, items in counts.items()
+        }
+        healthy = replace(with_handed_out(last, once), earlier=earlier)
+        assert codes(diagnose(healthy, only=("MQ429",))) == set()
