@@ -14,6 +14,7 @@ from mqctl.lag.rates import Drain, Movement, Outlook, QueueFlow, queue_flows
 from mqctl.lag.remedies import Remedy, remedies
 from mqctl.model.finding import Confidence
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.member import broadcasting_groups
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.thresholds import Settings
 
@@ -87,15 +88,17 @@ class BacklogAdvice:
 def backlog_advice(
     snapshot: ClusterSnapshot, settings: Settings, *, only: Collection[tuple[str, str]] | None = None
 ) -> list[BacklogAdvice]:
-    """Returns advice for every group and topic, those that never end first, then the longest.
+    """Returns advice for every group and topic, those that never end first, then the longest; none for groups whose
+    members broadcast: nobody but they knows how far they are.
 
     Args:
         only: the groups and topics in question; None for all.
     """
     views = {view.group: view for view in group_views(snapshot)}
+    local = broadcasting_groups(entry for broker in snapshot.brokers for entry in broker.memberships)
     flows: dict[tuple[str, str], list[QueueFlow]] = {}
     for flow in queue_flows(snapshot, settings):
-        if only is None or (flow.group, flow.queue.topic) in only:
+        if flow.group not in local and (only is None or (flow.group, flow.queue.topic) in only):
             flows.setdefault((flow.group, flow.queue.topic), []).append(flow)
     window_ms = snapshot.origin.observed_at_ms - snapshot.earlier.origin.observed_at_ms if snapshot.earlier else 0
     sure = window_ms >= settings.scaled(settings.drain_window_ms)

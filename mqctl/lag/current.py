@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
@@ -50,6 +50,8 @@ class LagReport:
         groups: those that wait longest first, unless another order was asked for.
         windows: of groups with failing messages, where these were looked for.
         slaves: names of brokers whose master is gone: what is told of them is their slave's, as far as it followed.
+        broadcasting: groups that are left out: their members broadcast and keep their offsets themselves, and those at
+            brokers are of an earlier life.
     """
 
     observed_at_ms: int
@@ -57,6 +59,7 @@ class LagReport:
     queues: list[QueueLag]
     windows: list[RepairWindow]
     slaves: list[str]
+    broadcasting: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,18 @@ class CurrentLag:
         """Returns the same with other groups, or in another order, and with certain queues where they are given."""
         held = self.report.queues if queues is None else queues
         return replace(self, report=replace(self.report, groups=groups, queues=held))
+
+
+def without_broadcasting(lag: CurrentLag, groups: Collection[str]) -> CurrentLag:
+    """Leaves out groups all of whose members broadcast, and names them."""
+    shown = sorted({row.group for row in lag.report.groups} & set(groups))
+    if not shown:
+        return lag
+    left = lag.with_rows(
+        groups=[row for row in lag.report.groups if row.group not in shown],
+        queues=[row for row in lag.report.queues if row.group not in shown],
+    )
+    return replace(left, report=replace(left.report, broadcasting=shown))
 
 
 def current_lag(evidence: Sequence[LagEvidence], request: LagRequest, *, now_ms: int) -> CurrentLag:

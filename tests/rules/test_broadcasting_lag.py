@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.commands.export.metrics import families
+from mqctl.lag.advice import backlog_advice
 from mqctl.model.expectation import CheckState, GroupExpectation, Limit
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.thresholds import Settings
 from mqctl.rules.engine.expected_groups import hold_groups
 from tests.rules.live_snapshots import LIVE, membership
 
@@ -61,3 +63,4 @@ def test_lag_is_known_of_all_groups_but_those_whose_members_all_broadcast(
     assert result.state is (CheckState.UNKNOWN if local else expected)
     assert (result.key == "check-group-broadcasts") == local
     assert bool(_exported(world)) == (not local)
+    assert bool(backlog_advice(world, Settings())) == (not local)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output, emit, tell
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
@@ -49,6 +49,7 @@ def advised(live: LiveOptions, snapshot: Path | None, window: str | None, output
     from mqctl.cli.times import parse_span_ms
     from mqctl.commands.group.advice_view import advice_document
     from mqctl.lag.advice import backlog_advice
+    from mqctl.model.member import broadcasting_groups
     from mqctl.model.thresholds import Settings
     from mqctl.rules.engine.causes import knows_members
 
@@ -81,8 +82,19 @@ def advised(live: LiveOptions, snapshot: Path | None, window: str | None, output
         for gap in unanswered
         if gap.part in _EVIDENCE
     ] + unregistered_gaps(state, Part.QUEUES)
+    local = broadcasting_groups(entry for broker in state.brokers for entry in broker.memberships)
+    local = {group for group in local if not live.groups or group in live.groups}
     if not gaps:
-        _require_groups(state, live, {advice.group for advice in advices})
+        _require_groups(state, live, {advice.group for advice in advices} | local)
+    for group in sorted(local) if live.groups else ():
+        tell(
+            sentence(
+                "lag-advice-broadcasting",
+                "mqctl: {group}: its members broadcast and keep their offsets themselves; those at brokers are of an "
+                "earlier life",
+                group=group,
+            )
+        )
     advices, key_gaps = (advices, []) if snapshot is not None else _with_keys(live, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0

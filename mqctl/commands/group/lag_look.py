@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mqctl.cli.sources.brokers import asking_of, broker_gaps, queue_gaps
 from mqctl.errors import DeadlineError, UnreachableError
-from mqctl.lag.current import CurrentLag, LagRequest, current_lag
+from mqctl.lag.current import CurrentLag, LagRequest, current_lag, without_broadcasting
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.origin import OriginKind
@@ -47,6 +47,7 @@ def one_look(
         asking = asking_of(cluster, patient)
         now_ms = round(time() * 1000)
         lag = live_lag(cluster, asking.deadline, request, now_ms=now_ms, with_pop=True, patience_ms=patience_ms)
+        lag = _with_optional(lag, Part.MEMBERS, partial(_without_broadcasting, asking))
         if members_first and not request.online:
             lag = _with_optional(lag, Part.MEMBERS, partial(_members_first, asking))
         return _with_optional(lag, Part.DELAY, partial(_with_windows, asking, closely=request.with_consumers))
@@ -59,6 +60,16 @@ def _with_optional(lag: CurrentLag, part: Part, step: Callable[[CurrentLag], Cur
         return step(lag)
     except (DeadlineError, UnreachableError) as error:
         return replace(lag, minor_gaps=[*lag.minor_gaps, Gap.of(part, error)])
+
+
+def _without_broadcasting(asking: Asking, lag: CurrentLag) -> CurrentLag:
+    """Leaves out groups that broadcast, of those that are most behind: their offsets at brokers are no progress."""
+    from mqctl.snapshot.live.lag import broadcasting_online
+
+    behind = sorted((row for row in lag.report.groups if row.lag_count), key=lambda row: -(row.lag_count or 0))
+    lost = {gap.broker for gap in lag.gaps}
+    groups = [*dict.fromkeys(row.group for row in behind)][:_MANY]
+    return without_broadcasting(lag, broadcasting_online(asking, groups, lost) if groups else ())
 
 
 def _with_windows(asking: Asking, lag: CurrentLag, *, closely: bool) -> CurrentLag:
@@ -123,11 +134,15 @@ def snapshot_lag(file: Path, request: LagRequest, *, members_first: bool = False
         BadInputError: it is no snapshot.
         NotFoundError: see `current_lag`.
     """
+    from mqctl.model.member import broadcasting_groups
     from mqctl.snapshot.archive import load_snapshot
     from mqctl.snapshot.saved_lag import clients_of, saved_lag
 
     snapshot = load_snapshot(file)
     lag = current_lag(saved_lag(snapshot), request, now_ms=snapshot.origin.observed_at_ms)
+    lag = without_broadcasting(
+        lag, broadcasting_groups(entry for broker in snapshot.brokers for entry in broker.memberships)
+    )
     gaps = (gap for broker in snapshot.brokers for gap in broker.unavailable)
     if snapshot.origin.kind is not OriginKind.LIVE or any(gap.part is Part.MEMBERS for gap in gaps):
         return lag

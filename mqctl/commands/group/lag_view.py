@@ -52,6 +52,7 @@ TREND_POP_COLUMNS = columns_of(GroupTrend, "consume_mode", "ready_count", "invis
 
 
 _NAMED, _NAME = 3, 40
+_MANY_NAMED = 10
 _MEMBERS = Column("member_count", "members", CellKind.COUNT)
 
 
@@ -305,6 +306,15 @@ def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> D
             "lag-master-gone-figures-slave",
             "master gone: {names}; figures are the slave's, which may lack the master's last messages",
             names=lag.report.slaves,
+        )
+        blocks.append(Paragraphs([line]))
+    if lag.report.broadcasting:
+        names = ", ".join(middle_cut(name, _NAME) for name in lag.report.broadcasting[:_MANY_NAMED])
+        line = sentence(
+            "lag-broadcasting-left-out",
+            "not shown, as their members broadcast and keep their offsets themselves: {names}; offsets of them at "
+            "brokers are of an earlier life",
+            names=names,
         )
         blocks.append(Paragraphs([line]))
     blocks += _next(lag.report.groups, display.next_options)

@@ -87,6 +87,26 @@ def members_online(asking: Asking, groups: Collection[str]) -> tuple[dict[str, i
     return {group: len(clients) for group, clients in members.items()}, gaps
 
 
+def broadcasting_online(asking: Asking, groups: Collection[str], without: Collection[str | None]) -> set[str]:
+    """Returns those groups all of whose members broadcast, as far as brokers tell (203).
+
+    Args:
+        without: names of brokers that are not asked.
+    """
+    from mqctl.model.member import broadcasting_groups
+    from mqctl.snapshot.live.members import membership_of
+
+    brokers = [item for item in asking.cluster.readable(asking.deadline) if item.broker_name not in without]
+    answers = asking.put(
+        ((broker.address, group), broker.address, ask.consumer_connections(group))
+        for broker in brokers
+        for group in groups
+    )
+    return broadcasting_groups(
+        membership_of(group, (), connections) for (_, group), connections in answers.values.items()
+    )
+
+
 def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -> NotFoundError:
     """Adds the groups that may be meant (only those asked for have been looked at so far), or that it is no mistake."""
     brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
