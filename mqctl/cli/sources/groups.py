@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.command_line import command_line
-from mqctl.model.gap import Part
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names_alike import meant
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, ask_topics, masters_of, speakers_of
 from mqctl.text import sentence
 
 
@@ -37,6 +39,23 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
             remedy=meant(group, known, "mqctl group list --all"),
         )
     return brokers
+
+
+def speaking(source: LiveOrSaved, parts: Set[Part]) -> tuple[list[LiveBroker], list[Gap]]:
+    """Returns whom consumers talk to, and why a slave speaks where its master is registered and does not answer."""
+    brokers = source.brokers(parts | {Part.CONFIG})
+    slaves = {broker.name for broker in brokers if not broker.address.is_master}
+    doubtful = [broker for broker in brokers if broker.address.is_master and broker.name in slaves]
+    if source.saved is None:
+        source.ask(ask_settings, doubtful)
+        for broker in doubtful:
+            broker.gaps = broker.gaps if broker.lost else []  # one that refuses this question is there
+    speakers = speakers_of(brokers)
+    chosen = {broker.address for broker in speakers}
+    silent = [gap.at(item.name) for item in doubtful if item.address not in chosen for gap in item.gaps[:1]]
+    for broker in speakers:
+        broker.gaps = [gap for gap in broker.gaps if gap.part in parts]
+    return speakers, silent
 
 
 def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:

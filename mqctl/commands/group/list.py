@@ -8,6 +8,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OnlineOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
+from mqctl.cli.sources.groups import speaking
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.commands.group.gather import group_row
 from mqctl.commands.group.view import list_document
@@ -15,7 +16,7 @@ from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import ask_groups, speakers_of
+from mqctl.snapshot.live.brokers import ask_groups
 
 EXAMPLES = ("mqctl group list", "mqctl group list -o json | jq -r '.groups[] | select(.member_count == 0) | .group'")
 
@@ -37,7 +38,7 @@ def command(
     System groups are hidden unless --all.
     """
     with looking(namesrv, profile, timeout, snapshot, proxies=proxy) as look:
-        brokers = speakers_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
+        brokers, silent = speaking(look, {Part.GROUPS, Part.MEMBERS})
         look.ask(ask_groups, brokers, Scope())
         memberships = look.memberships(brokers)
         modes = look.declared_modes(brokers)
@@ -56,4 +57,4 @@ def command(
     rows = [row for row in rows if online.get(row.group)] + [
         row for row in rows if not online.get(row.group) and not only_online
     ]
-    return answer(limited(list_document(rows), output, limit), broker_gaps(brokers), output)
+    return answer(limited(list_document(rows), output, limit), broker_gaps(brokers), output, minor=silent)

@@ -9,7 +9,7 @@ import typer
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.groups import group_holders, memberships_by_broker
+from mqctl.cli.sources.groups import group_holders, memberships_by_broker, speaking
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.commands.group.member_view import instance_document
 from mqctl.commands.group.rows import InstanceReport
@@ -18,7 +18,6 @@ from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.member import consume_mode
 from mqctl.model.remark import on_one_line
-from mqctl.snapshot.live.brokers import speakers_of
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -42,7 +41,7 @@ def command(
     The instance is asked through a broker that it is connected to. Clients in other languages may not answer.
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = speakers_of(look.brokers({Part.MEMBERS}))
+        brokers, _ = speaking(look, {Part.MEMBERS})
         memberships = memberships_by_broker(look, brokers, group)
         known = sorted({name for held in memberships.values() for name in held.client_ids})
         if client not in known:

@@ -7,13 +7,13 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
-from mqctl.cli.sources.groups import group_holders, memberships_by_broker
+from mqctl.cli.sources.groups import group_holders, memberships_by_broker, speaking
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.commands.group.gather import gather_members
 from mqctl.commands.group.view import members_document
 from mqctl.model.gap import Part
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import ask_groups, speakers_of
+from mqctl.snapshot.live.brokers import ask_groups
 
 EXAMPLES = ("mqctl group members -g order-service", "mqctl group members -g order-service -o json | jq .members")
 
@@ -30,7 +30,7 @@ def command(
 ) -> int:
     """Show who consumes for a group: each instance with its queues, cache and subscription, as it reports them."""
     with looking(namesrv, profile, timeout, snapshot, proxies=proxy) as look:
-        brokers = speakers_of(look.brokers({Part.MEMBERS, Part.GROUPS, Part.CONFIG}))
+        brokers, silent = speaking(look, {Part.MEMBERS, Part.GROUPS, Part.CONFIG})
         memberships = memberships_by_broker(look, brokers, group)
         if not memberships and not any(broker.gaps for broker in brokers):
             group_holders(look, group)  # nobody online is an answer, a name that no broker knows is not
@@ -38,4 +38,4 @@ def command(
         look.ask(ask_groups, joined, Scope(groups=frozenset({group})))
         members, unanswered, minor = gather_members(look, brokers, memberships, group)
     document = members_document(members, online_known=not look.is_store)
-    return answer(document, [*broker_gaps(brokers), *unanswered], output, minor=minor)
+    return answer(document, [*broker_gaps(brokers), *unanswered], output, minor=[*silent, *minor])

@@ -146,11 +146,23 @@ def masters_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
 
 
 def speakers_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
-    """Returns whom consumers talk to: each master, or the first slave of a name whose master is gone."""
+    """Returns whom consumers talk to: each master, or the first slave of a name whose master is gone or silent. Of a
+    name of which nobody answers it is the first."""
     first: dict[str, LiveBroker] = {}
-    for broker in sorted(brokers, key=lambda item: item.address.broker_id):
+    for broker in sorted(brokers, key=lambda item: (_told_nothing(item), item.address.broker_id)):
         first.setdefault(broker.name, broker)
     return [broker for broker in brokers if first[broker.name] is broker]
+
+
+_OUT_OF_REACH = frozenset({Cause.SILENT, Cause.TIMED_OUT, Cause.NOT_ASKED})
+
+
+def _told_nothing(broker: LiveBroker) -> bool:
+    """Tells whether a broker is out of reach, as far as it was asked, now or when a snapshot was saved."""
+    return broker.lost or any(
+        gap.cause in _OUT_OF_REACH and gap.subject is None and gap.part in (Part.MEMBERS, Part.GROUPS, Part.CONFIG)
+        for gap in broker.gaps
+    )
 
 
 def ask_runtime(asking: Asking, brokers: list[LiveBroker]) -> None:

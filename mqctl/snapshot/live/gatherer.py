@@ -19,7 +19,7 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
 from mqctl.model.route import NameServerView, SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.live.asking import Asking, Scope
-from mqctl.snapshot.live.brokers import LiveBroker, ask_again_about_unlisted, gather_brokers, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_again_about_unlisted, gather_brokers, masters_of, speakers_of
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.missed import try_addresses
 from mqctl.snapshot.live.newest import ask_newest
@@ -367,8 +367,16 @@ def _snapshots(
     memberships: Mapping[int, tuple[GroupMembership, ...]],
     records: _Records,
 ) -> tuple[BrokerSnapshot, ...]:
+    speaking = {broker.name: broker.address.is_master for broker in speakers_of(brokers) if not broker.lost}
     return tuple(
-        _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()), records)
+        _snapshot(
+            broker,
+            queues.get(number, ()),
+            offsets.get(number, ()),
+            memberships.get(number, ()),
+            records,
+            spoken_for=speaking.get(broker.name) is False,
+        )
         for number, broker in enumerate(brokers)
     )
 
@@ -379,13 +387,18 @@ def _snapshot(
     offsets: tuple[ConsumerOffsetState, ...],
     memberships: tuple[GroupMembership, ...],
     records: _Records,
+    *,
+    spoken_for: bool,
 ) -> BrokerSnapshot:
+    """Returns what one process told.
+
+    Args:
+        spoken_for: its slave told who is online.
+    """
     delayed, pending, popped = records
-    whole = (
-        (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS, Part.PRODUCERS)
-        if broker.lost and broker.address.is_master
-        else ()
-    )
+    whole: tuple[Part, ...] = ()
+    if broker.lost and broker.address.is_master:
+        whole = (Part.QUEUES, Part.STORE_TIMES, Part.PRODUCERS, *(() if spoken_for else (Part.MEMBERS,)))
     return BrokerSnapshot(
         name=broker.name,
         topics=tuple(config for _, config in sorted(broker.topics.items())),

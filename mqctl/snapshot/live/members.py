@@ -50,6 +50,7 @@ def gather_memberships(
     wanted = [
         (number, group)
         for number, broker in enumerate(brokers)
+        if not broker.lost
         for group in sorted(
             {*plain(scope.groups), *broker.groups, *(key[0] for key in broker.offsets), *unnamed.get(number, ())}
         )
