@@ -37,11 +37,13 @@ class GroupView:
     Attributes:
         memberships: by broker name.
         running: what each instance says of itself, by client id; instances that did not answer are missing.
+        recorded_pops: topics that it pops though no broker declares that, see `ClusterSnapshot.recorded_pops`.
     """
 
     group: str
     memberships: Mapping[str, GroupMembership]
     running: Mapping[str, RunningInfo]
+    recorded_pops: frozenset[str] = frozenset()
 
     @property
     def subject(self) -> Subject:
@@ -63,11 +65,11 @@ class GroupView:
 
     @cached_property
     def pops(self) -> bool:
-        """Whether members take messages by POP (5.x), by what they say or what brokers declare for all of their
-        topics: every queue is everybody's."""
+        """Whether members take messages by POP (5.x), by what they say, or what brokers declare or records tell of all
+        of their topics: every queue is everybody's."""
         by_members = any(item.consume_type == POP for item in self.memberships.values())
         topics = set(self.topics())
-        declared = bool(topics) and topics <= self.popped_topics
+        declared = bool(topics) and topics <= self.popped_topics | self.recorded_pops
         return by_members or declared or any(info.pops for info in self.running.values())
 
     @cached_property
@@ -144,8 +146,14 @@ def group_views(snapshot: ClusterSnapshot) -> list[GroupView]:
     running: dict[str, dict[str, RunningInfo]] = {}
     for info in snapshot.running:
         running.setdefault(info.group, {})[info.client_id] = info
+    pops = snapshot.recorded_pops()
     return [
-        GroupView(group=group, memberships=held, running=running.get(group, {}))
+        GroupView(
+            group=group,
+            memberships=held,
+            running=running.get(group, {}),
+            recorded_pops=pops.get(group, frozenset()),
+        )
         for group, held in sorted(memberships.items())
     ]
 

@@ -159,6 +159,7 @@ CAUSES = {
     ),
     "hot_queue": Sentence("backlog-cause-hot-queue", "Nearly all of it waits in one queue, which has one owner."),
     "pull": Sentence("backlog-cause-pull", "Its threads wait for messages: too few reach its members."),
+    "popped": Sentence("backlog-cause-popped", "It pops: no queue has an owner."),
 }
 """Why a group is behind, by cause."""
 CURES = {
@@ -167,6 +168,11 @@ CURES = {
         "Start the group's consumers (clients of a 5.x proxy are seen with --proxy HOST:PORT). If nobody needs the "
         "group any more, delete it. If its members broadcast, they keep their offsets themselves, and those at brokers "
         "mean nothing.",
+    ),
+    "popped": sentence(
+        "backlog-cure-popped",
+        "See whether its members still pop, and what is popped and not acknowledged: an ordered batch holds its queue "
+        "until it is acknowledged or visible again, which only a store shows.",
     ),
     "orphans": sentence(
         "backlog-cure-orphans",

@@ -14,7 +14,8 @@ from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
 from mqctl.model.handed_out import HandedOut
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, consume_mode
+from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, consume_mode, is_grpc_client
+from mqctl.model.names import is_retry_topic
 from mqctl.model.newest import NewestMessage
 from mqctl.model.origin import Origin
 from mqctl.model.past import RecordedPast
@@ -145,7 +146,34 @@ class ClusterSnapshot:
             for share in broker.pop:
                 declared.setdefault(share.group, set()).add(share.shown_mode)
         by_members = {group: mode for group, items in memberships.items() if (mode := consume_mode(items))}
+        for group, topics in self.recorded_pops().items():
+            wanted = {item.topic for entry in memberships.get(group, ()) for item in entry.subscriptions}
+            if all(topic in topics or is_retry_topic(topic) for topic in wanted):
+                by_members[group] = "POP"
         return {group: ", ".join(sorted(modes)) for group, modes in declared.items()} | by_members
+
+    def recorded_pops(self) -> dict[str, frozenset[str]]:
+        """Returns the topics that groups pop, by what is known beside their brokers' modes (request 402).
+
+        These are what records of pops tell; what clients of a proxy want, which pops for them; and what members want
+        of a group that is set to ordered pops (`consumeMessageOrderly`, 5.x): such batches are in no record. A topic of
+        which a member holds a queue is not among them.
+        """
+        topics: dict[str, set[str]] = {}
+        for share in (share for broker in self.brokers for share in broker.pop):
+            if share.pops:
+                topics.setdefault(share.group, set()).add(share.topic)
+        answered_groups = {info.group for info in self.running}
+        held = {(info.group, item.queue.topic) for info in self.running for item in info.queues if not item.dropped}
+        ordered = {item.name for broker in self.brokers for item in broker.groups if item.consume_message_orderly}
+        for entry in (entry for broker in self.brokers for entry in broker.memberships):
+            clients = entry.client_ids
+            proxied = bool(clients) and all(name in entry.proxied or is_grpc_client(name) for name in clients)
+            if proxied or (clients and entry.group in ordered & answered_groups):
+                wanted = {item.topic for item in entry.subscriptions if not is_retry_topic(item.topic)}
+                topics.setdefault(entry.group, set()).update(wanted)
+        left = {group: {topic for topic in names if (group, topic) not in held} for group, names in topics.items()}
+        return {group: frozenset(names) for group, names in left.items() if names}
 
     def members_of(self, group: str) -> dict[str, GroupMembership]:
         """Returns what each broker that knows `group` says of it, by broker name."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.handed_out import HandedOut
+from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import ClusterSnapshot
@@ -85,6 +87,42 @@ def handed(per_look: int, count: int, *, cached: int = 0) -> ClusterSnapshot:
     return windowed([*looks[:-1], replace(last, brokers=brokers, running=(replace(first, queues=queues), *others))])
 
 
+def popped_and_still(back_ms: int | None = None) -> ClusterSnapshot:
+    """A group set to ordered pops whose members hold no queue: messages arrive and its offsets stand."""
+    share = PopShare(
+        group="G",
+        topic="Pay",
+        mode=None,
+        ready_count=30,
+        invisible_count=6,
+        due_count=0,
+        retry_count=0,
+        given_up_count=0,
+        blocked_queue_count=None,
+        next_visible_ms=() if back_ms is None else (NOW + back_ms,),
+    )
+    looks = []
+    for end in (100, 130):
+        look = placed(100, 100)
+        brokers = tuple(
+            replace(
+                broker,
+                groups=(SubscriptionGroupConfig(name="G", consume_message_orderly=True),),
+                pop=() if back_ms is None else (share,),
+            )
+            for broker in look.brokers
+        )
+        queue, place = brokers[0].queues[0], brokers[0].consumer_offsets[0]
+        grown = replace(
+            brokers[0],
+            queues=(replace(queue, max_offset=end), *brokers[0].queues[1:]),
+            consumer_offsets=(replace(place, next_store_time_ms=NOW - MINUTE), *brokers[0].consumer_offsets[1:]),
+        )
+        idle = tuple(replace(info, queues=()) for info in look.running)
+        looks.append(replace(look, brokers=(grown, *brokers[1:]), running=idle))
+    return windowed(looks, apart_ms=2 * MINUTE)
+
+
 PAUSED = windowed([placed(100, 110), placed(200, 210), placed(200, 310), placed(400, 410)])
 SCENES: list[Scene] = [
     (
@@ -105,6 +143,8 @@ SCENES: list[Scene] = [
         windowed([booted(NOW - 9 * MINUTE), LIVE, booted(NOW - 5 * SECOND)]),
         {"away_count": 0, "boot_time_ms": NOW - 5 * SECOND},
     ),
+    ("MQ410", "popped", popped_and_still(), {"consumer_offset": 100, "arrived_count": 30}),
+    ("MQ410", "held", popped_and_still(40 * MINUTE), {"next_visible_time_ms": NOW + 40 * MINUTE}),
     ("MQ429", None, handed(50, 600), {"handed_count": 1_200, "moved_count": 800}),
     ("MQ428", None, PAUSED, {"pause_ms": 20 * SECOND, "waiting_count": 440, "moved_count": 1_200, "look_count": 4}),
 ]

@@ -54,7 +54,8 @@ def cause_of(advice: BacklogAdvice, *, members_known: bool) -> str | None:
     """
     if advice.bound is Bound.NOBODY:
         nobody = "offline" if members_known else None
-        return "orphans" if advice.member_count else nobody
+        unowned = "popped" if advice.consume_mode == "POP" else "orphans"
+        return unowned if advice.member_count else nobody
     if advice.bound in (Bound.NONE, Bound.UNKNOWN):
         return None
     if advice.bound is Bound.LISTENER and advice.is_stuck:

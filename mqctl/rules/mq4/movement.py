@@ -14,6 +14,7 @@ from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKi
 from mqctl.model.gap import Part
 from mqctl.model.member import RunningInfo
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_retry_topic, is_system_group
+from mqctl.model.pop_share import summed_shares
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import ClusterSnapshot
@@ -88,12 +89,22 @@ def _queue(key: _Key) -> Subject:
         silent="the offset stands still because all is consumed",
         what={
             "": "Group {group} has stayed at offset {consumer_offset} of queue {queue_id} of {topic} on {broker} "
-            "while {arrived_count:message} arrived within {window_ms}."
+            "while {arrived_count:message} arrived within {window_ms}.",
+            "popped": "Group {group}, which pops, has stayed at offset {consumer_offset} of queue {queue_id} of {topic} on {broker} "
+            "while {arrived_count:message} arrived within {window_ms}: nobody pops there, or a batch holds the queue.",
+            "held": "Group {group}, which pops, has stayed at offset {consumer_offset} of queue {queue_id} of {topic} on {broker} "
+            "while {arrived_count:message} arrived within {window_ms}; what is popped of the topic and not acknowledged comes back from {next_visible_time_ms} on.",
         },
         effect="{lag_count:message waits/wait} there. If one message blocks the offset, a restart repeats "
         "everything after it.",
         advice="Find the owner of the queue and take its stacks.",
-        explain="Two looks at least a minute apart: the queue grew, the offset did not, and the group has members.",
+        explain="Two looks at least a minute apart: the queue grew, the offset did not, and the group has members. What is popped has no owner: records of pops, "
+        "clients of a proxy, or a group set to ordered pops whose members hold no queue tell that, whatever mode brokers have set.",
+        other_advice={
+            "popped": "See whether its members still pop. An ordered batch holds its queue until it is acknowledged or visible again: brokers do not report it, "
+            "`mqctl group lag --store` does.",
+            "held": "Find the consumer that holds the batch: its log, its stacks. An acknowledgement of the first message frees an ordered queue.",
+        },
         next_command=_LAG,
     ),
 )
@@ -106,6 +117,12 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     moving_on: Counter[tuple[str, str]] = Counter()
     then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
     in_turn = queues_in_turn(case)
+    popped = {
+        (view.group, topic)
+        for view in case.views
+        for topic in (view.topics() if view.pops else view.popped_topics | view.recorded_pops)
+    }
+    next_back = _next_back(case.snapshot)
     for key, offset in sorted(_committed(case.snapshot).items()):
         group, topic, broker, queue_id = key
         end, end_then = ends.get((topic, broker, queue_id)), ends_then.get((topic, broker, queue_id))
@@ -118,6 +135,8 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         if settling[group]:
             moving_on[group, topic] += 1
         else:
+            back_ms = next_back.get((group, topic))
+            more: dict[str, Value] = {"next_visible_time_ms": back_ms} if back_ms is not None else {}
             yield Verdict(
                 subject=_queue(key),
                 params={"group": group, "topic": topic, "broker": broker, "queue_id": queue_id},
@@ -126,11 +145,19 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                     "lag_count": end - offset,
                     "arrived_count": end - end_then,
                     "window_ms": case.window_ms,
+                    **more,
                 },
+                variant=None if (group, topic) not in popped else "held" if more else "popped",
             )
     for (group, topic), count in sorted(moving_on.items()):
         subject = Subject(kind=SubjectKind.GROUP, group=group, topic=topic)
         yield restarting(subject, Reason.RESTARTING_STANDING, count)
+
+
+def _next_back(snapshot: ClusterSnapshot) -> dict[tuple[str, str], int]:
+    """Returns when the next popped message comes back, by group and topic."""
+    shares = summed_shares(share for broker in snapshot.brokers for share in broker.pop)
+    return {key: share.next_visible_ms[0] for key, share in shares.items() if share.next_visible_ms}
 
 
 @rule(
