@@ -37,10 +37,10 @@ class Quota:
         """Announces it."""
         return sentence(
             "own-topics-most-bodies",
-            "at most {messages}, {size_bytes} of bodies, {time_ms}",
+            "at most {messages}, {size_bytes} of bodies, {duration_ms}",
             messages=counted(self.messages, "message"),
             size_bytes=self.size_bytes,
-            time_ms=self.time_ms,
+            duration_ms=self.time_ms,
         )
 
 
