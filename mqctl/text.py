@@ -27,7 +27,7 @@ NONE = "none"
 _SPELLED = {"+/-": "plus or minus", "%": "percent"}
 _SIGNS = re.compile(r"\+/-|%")
 _WORD = re.compile(r"[a-z0-9]+")
-_NOUN = re.compile(r"\{(\w+):[a-z/ ]+\}")
+_NOUN = re.compile(r"\{(\w+):[a-z/秒 ]+\}")
 """A count with its noun or verb: `{lost:message is/are}`."""
 _PLACE = re.compile(r"\{(\w+)\}")
 _ARGV = "_argv"

@@ -128,9 +128,9 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
         waiting=waiting,
         note=sentence(
             "allocation-no-instance-holds-owner",
-            "no instance holds it: an owner that is gone has it for {lives_ms} after its "
+            "no instance holds it: an owner that is gone has it for {limit_ms} after its "
             "last renewal, or the instance has not asked yet",
-            lives_ms=limits.lives_ms,
+            limit_ms=limits.lives_ms,
         ),
     )
 

@@ -106,7 +106,7 @@ def test_notes_name_their_numbers() -> None:
 
     assert "3 messages" in note(info("A", held(transaction_count=3, last_consume_time_ms=0)))
     assert "2 times" in note(info("A", held(dropped=True, try_unlock_count=2)))
-    assert "for 1 min" in note(info("A"))
+    assert "for 60 s" in note(info("A"))
     assert "for 1.5 s" in note(info("A"), scale=40)
 
 

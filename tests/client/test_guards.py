@@ -114,7 +114,7 @@ def test_the_replay_plan_joins_neighbours_and_is_a_document() -> None:
     ranges = [(item.begin_offset, item.end_offset, item.count, item.begin_ms, item.end_ms) for item in plan.ranges]
     assert ranges[:2] == [(0, 1002, 1001, 0, 1001), (5000, 5001, 1, 5000, 5000)]
     assert plan.count == 1003
-    assert plan.reason == "the consumer dropped 1 too-far-behind and 1002 too-old"
+    assert plan.reason == "the consumer dropped 1 too-far-behind and 1,002 too-old"
     document = json.loads(json.dumps(plan.document()))
     assert (document["schema"], document["group"], document["count"]) == ("replay.plan/1", "G", 1003)
     assert document["ranges"][1]["broker_name"] == "broker-a"

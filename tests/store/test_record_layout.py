@@ -159,7 +159,7 @@ def test_topics_and_properties_are_refused_from_their_limits_on() -> None:
             writer.draft(incoming("t" * 256))
         fits = "é" * 16_383 + "p"
         assert text_of_properties(finish(writer.draft(incoming(properties=fits)), 0, 0, 0)) == fits
-        with pytest.raises(MessageRefused, match="take 32,768 bytes, at most 32767 fit"):
+        with pytest.raises(MessageRefused, match="take 32,768 bytes, at most 32,767 fit"):
             writer.draft(incoming(properties=fits + "p"))
         with pytest.raises(MessageRefused, match="character 2 of its properties is half of a surrogate"):
             writer.draft(incoming(properties="ab\ud800"))

@@ -127,7 +127,7 @@ def test_a_process_is_joined_with_what_its_cluster_says(cluster: EmbeddedCluster
     assert {row.group for row in evidence.lags} == {"G"}
     other = gather_stacks(StackRequest(pid=process.pid, group="H", namesrv=cluster.namesrv, dump_count=1))
     assert other.instances[0].client_id is None
-    assert "no broker of --namesrv names a connection" in reasons(other)[f"pid {process.pid}"]
+    assert "no broker of --namesrv names a connection" in reasons(other)[f"process {process.pid}"]
 
 
 def test_a_process_of_two_groups_is_judged_as_one_of_them(cluster: EmbeddedCluster, consume: Consume) -> None:
