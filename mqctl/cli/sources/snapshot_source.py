@@ -25,7 +25,7 @@ _STACKS_APART_S = 1.0
 # Members share queues out anew every 20 s.
 _LOOKS_APART_MS, _LEAST_LOOKS, _MOST_LOOKS = 20_000, 3, 9
 _COUNTED_MS = 75_000
-"""Windows from which what brokers handed out in a minute lies within."""
+"""Shortest window that covers the whole minute for which brokers count what they handed out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
