@@ -65,7 +65,7 @@ def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group:
 
 
 def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
-    """Returns the error for a group without members, or a topic without queues: unknown where somebody did not tell."""
+    """Returns the error for a group without members or a topic without queues; where a broker gave no answer, that."""
     gaps = [*state.unavailable, *(gap for broker in state.brokers for gap in broker.unavailable)]
     for gap in gaps:
         if gap.part in (Part.MEMBERS, Part.ROUTES):

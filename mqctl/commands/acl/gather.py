@@ -46,7 +46,7 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
 
     Raises:
         UsageError: resource, action or address cannot be.
-        NotFoundError: no broker has the user, and each told its users.
+        NotFoundError: every broker answered, and none has the user.
     """
     resource, action, address = question
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
