@@ -23,7 +23,7 @@ class Narrator:
 
     Args:
         styled: bold headings and colours.
-        lang: of all that is told; None for English.
+        lang: language of the tour; None for English.
     """
 
     def __init__(self, stream: TextIO, *, styled: bool, lang: Lang | None = None) -> None:
@@ -32,7 +32,7 @@ class Narrator:
         self._first = True
 
     def spoken(self, text: str) -> str:
-        """Returns a text in the language that is told, without what could drive a terminal."""
+        """Returns a text in the language of the tour, without control characters."""
         return printable(spoken(text, self._lang))
 
     def heading(self, text: str) -> None:
