@@ -175,7 +175,7 @@ SCHEMAS: dict[str, type] = {
     "playbook.list/1": PlaybookList,
     "playbook.run/1": PlaybookRun,
     "playbook.show/1": PlaybookShown,
-    "profile.list/1": ProfileList,
+    "profile.show/1": ProfileList,
     "replay.list/1": ReplayList,
     "report.backlog/1": BacklogReport,
     "report.capacity/1": CapacityReported,

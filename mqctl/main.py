@@ -114,8 +114,9 @@ def main(arguments: Sequence[str]) -> object:
     root = group(())
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
+    arguments = catalog.present_words(arguments)
     try:
-        with root.make_context("mqctl", list(arguments)) as context:
+        with root.make_context("mqctl", arguments) as context:
             return root.invoke(context)
     except typer.Exit as stop:  # help was asked for and shown
         return stop.exit_code

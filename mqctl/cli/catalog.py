@@ -6,6 +6,10 @@ when it runs. Keep it free of imports that cost time.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # `typing` would cost a Tab more than this whole module
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 Path = tuple[str, ...]
 Options = dict[str, tuple[str, tuple[str, ...]]]
 """What each option is for, by its name, and the values it takes where they are fixed."""
@@ -175,9 +179,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("playbook", "show"), "Show a playbook: steps, what each result means, the way back."),
     Entry(("producer", "list"), "List the producers that are connected."),
     Entry(("profile", "add"), "Give a cluster a name.", "changes"),
-    Entry(("profile", "list"), "List the clusters that have a name."),
     Entry(("profile", "remove"), "Remove a profile.", "changes"),
-    Entry(("profile", "show"), "Show one profile."),
+    Entry(("profile", "show"), "Show the clusters that have a name, or one of them."),
     Entry(("profile", "use"), "Choose the profile that commands use by default.", "changes"),
     Entry(("quickstart",), "Start a cluster with faults, find them, say what to type next.", "changes"),
     Entry(("record",), "Record what a cluster looks like, look by look."),
@@ -255,7 +258,22 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 """The first words of all commands by what they are for: the root help has to fit a screen."""
 
+ALIASES: dict[Path, str] = {
+    ("profile", "list"): "profile show",
+}
+"""Old names of commands that were merged into others, and what each means now; `...` is where the arguments go when
+they do not come last. An old name answers as the present one does, and is listed nowhere."""
+
 BY_PATH: dict[Path, Entry] = {entry.path: entry for entry in ENTRIES}
+
+
+def present_words(words: Sequence[str]) -> list[str]:
+    """Returns the words of a command line with the present name where they begin with an old one."""
+    present = ALIASES.get(tuple(words[:2]))
+    if present is None:
+        return list(words)
+    before, _, after = present.partition("...")
+    return [*before.split(), *words[2:], *after.split()]
 
 
 def children(path: Path) -> dict[str, str]:

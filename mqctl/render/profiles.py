@@ -46,7 +46,7 @@ class ProfileRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileList:
-    """Machine form of `profile list` and `profile show`."""
+    """Machine form of `profile show`."""
 
     profiles: list[ProfileRow]
 
@@ -55,4 +55,4 @@ def profile_document(rows: Sequence[ProfileRow]) -> Document:
     """Builds the document of profiles."""
     empty = sentence("profile-none-yet", "no profiles yet; try: mqctl profile add NAME --namesrv HOST:PORT")
     value = ProfileList(profiles=list(rows))
-    return Document(schema="profile.list/1", value=value, records=rows, blocks=[Table(COLUMNS, rows, empty=empty)])
+    return Document(schema="profile.show/1", value=value, records=rows, blocks=[Table(COLUMNS, rows, empty=empty)])

@@ -85,7 +85,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("playbook", "list"),
     ("playbook", "show", "backlog"),
     ("profile", "add", "p", "-n", "192.0.2.9:9876"),
-    ("profile", "list"),
+    ("profile", "show"),
     ("profile", "show", "p"),
     ("profile", "use", "p"),
     ("profile", "remove", "p"),

@@ -11,6 +11,7 @@ import pytest
 
 from mqctl import __version__
 from mqctl.cli import catalog
+from mqctl.cli.completion.answer import candidates
 from tests.conftest import REPOSITORY, Outcome
 from tests.each import each
 
@@ -110,3 +111,22 @@ def test_an_answer_without_a_table_is_one_row_of_csv(mqctl: Run) -> None:
     refused = mqctl("explain", "kafka", "partition", "-o", "csv")
     assert (refused.exit_code, refused.stdout) == (64, "")
     assert "this answer has no rows for -o csv" in refused.stderr
+
+
+@each("old", catalog.ALIASES)
+def test_an_old_name_is_the_command_it_was_merged_into(mqctl: Run, old: catalog.Path) -> None:
+    before, _, after = catalog.ALIASES[old].partition("...")
+    path = tuple(before.split()[:2])
+    assert path in catalog.BY_PATH and old not in catalog.BY_PATH
+    assert catalog.present_words([*old, "--help"]) == [*before.split(), "--help", *after.split()]
+    assert mqctl(*old, "--help").stdout == mqctl(*path, "--help").stdout
+    assert candidates(list(old), "-") == candidates([*before.split(), *after.split()], "-")
+
+
+def test_old_names_are_printed_nowhere() -> None:
+    """Texts, documents and playbooks name the present commands only; the changelog tells what was."""
+    old = "|".join(" ".join(path) for path in catalog.ALIASES)
+    places = ["mqctl", "playbooks", "docs", "README.md", "README.zh.md", "tests"]
+    command = ["git", "grep", "--untracked", "-nP", rf"\bmqctl ({old})(?![\w-])", "--", *places]
+    searched = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (searched.returncode, searched.stdout) == (1, "")

@@ -70,7 +70,7 @@ def test_what_is_nested_too_deeply_is_called_so_whatever_limit_it_meets(text: st
 
 def test_odd_yaml_through_the_command_line(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
     (tmp_path / "profiles.yaml").write_text(ODD[0])
-    outcome = mqctl("profile", "list", env={"MQCTL_CONFIG_DIR": str(tmp_path)})
+    outcome = mqctl("profile", "show", env={"MQCTL_CONFIG_DIR": str(tmp_path)})
     assert (outcome.exit_code, "profiles.yaml" in outcome.stderr) == (78, True), outcome
 
 
@@ -84,7 +84,7 @@ def test_a_key_twice_is_refused_with_both_lines(mqctl: Callable[..., Outcome], t
     checked = mqctl("check", file, "--namesrv", "127.0.0.1:1")
     assert (checked.exit_code, "g1 stands there twice, in lines 2 and 4" in checked.stderr) == (78, True), checked
     (tmp_path / "profiles.yaml").write_text("profiles:\n  p: {namesrv: 'a:1'}\n  p: {namesrv: 'b:1'}\n")
-    listed = mqctl("profile", "list", env={"MQCTL_CONFIG_DIR": str(tmp_path)})
+    listed = mqctl("profile", "show", env={"MQCTL_CONFIG_DIR": str(tmp_path)})
     assert (listed.exit_code, "p stands there twice, in lines 2 and 3" in listed.stderr) == (78, True), listed
 
 

@@ -120,7 +120,7 @@ class TestHome:
     def test_what_reads_works(self, at_home: Callable[..., tuple[int, str, str]], golden_store: Store) -> None:
         code, out, errors = at_home("doctor", "--store", golden_store("store-killed"))
         assert (code, "MQ103" in out, errors) == (1, True, "")
-        for words in (("profile", "list"), ("history",), ("offset", "history"), ("playbook", "list"), ("--version",)):
+        for words in (("profile", "show"), ("history",), ("offset", "history"), ("playbook", "list"), ("--version",)):
             assert at_home(*words)[::2] == (0, ""), words
         assert at_home("__complete", "group", "lag", "-n", "127.0.0.1:1", "-g", "") == (0, "", "")
 

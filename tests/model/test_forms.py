@@ -30,7 +30,7 @@ def read(mqctl: Run, kind: str, place: Path) -> Outcome:
     """Runs a command that reads a file of this kind."""
     file = str(place)
     if kind == "profiles":
-        return mqctl("profile", "list", "-o", "json", env={"MQCTL_CONFIG_DIR": file})
+        return mqctl("profile", "show", "-o", "json", env={"MQCTL_CONFIG_DIR": file})
     if kind == "journal":
         return mqctl("history", "-o", "json", env={"MQCTL_STATE_DIR": file})
     if kind == "snapshot":

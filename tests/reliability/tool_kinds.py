@@ -190,7 +190,7 @@ def _profile(*words: str) -> FileKind:
         words=lambda _home, _cluster: ("profile", *words),
         begin=_profiles,
         look=lambda home: _read(home / "config" / "profiles.yaml"),
-        reader=lambda _: ("profile", "list"),
+        reader=lambda _: ("profile", "show"),
     )
 
 

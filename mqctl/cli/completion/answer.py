@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqctl.cli.catalog import BY_PATH, Options, children, options_of
+from mqctl.cli.catalog import BY_PATH, Options, children, options_of, present_words
 
 
 def completions_for(words: list[str]) -> str:
@@ -22,6 +22,7 @@ def completions_for(words: list[str]) -> str:
 def candidates(before: list[str], current: str) -> list[tuple[str, str]]:
     """Returns the words that may stand after `before`, each with a short description."""
     path: tuple[str, ...] = ()
+    before = present_words(before)
     for word in before:
         if (*path, word) in BY_PATH or word in children(path):
             path = (*path, word)

@@ -82,7 +82,7 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         profile = self.profiles.get(name)
         if profile is None:
             known = sorted(self.profiles)
-            remedy = meant(name, self.profiles, "mqctl profile list")
+            remedy = meant(name, self.profiles, "mqctl profile show")
             raise NotFoundError(
                 sentence("cli-no-profile", "there is no profile {name}", name=name),
                 reason=sentence("common-known", "known: {known}", known=known),
@@ -148,7 +148,7 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
     from mqctl.store.own_files import write_whole
 
     file = directory / FILE_NAME
-    remedy = sentence("cli-wait-then-profile-list", "wait for it, then look at mqctl profile list")
+    remedy = sentence("cli-wait-then-profile-show", "wait for it, then look at mqctl profile show")
     try:
         with held_alone(
             directory / f".{FILE_NAME}.lock",

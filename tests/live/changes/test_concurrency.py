@@ -173,10 +173,10 @@ def test_a_profile_file_is_changed_by_one_command_at_a_time(mqctl: Run, hold: Ho
         assert f"change {file}: another mqctl is at it: {getpass.getuser()}@" in line
         assert f"process {holder.pid}, since 20" in line
         assert line.endswith("mqctl playing 'with\\x1b[31m fire'")
-    assert (waited[:22], advice) == ("mqctl: waiting to chan", "  next: wait for it, then look at mqctl profile list")
+    assert (waited[:22], advice) == ("mqctl: waiting to chan", "  next: wait for it, then look at mqctl profile show")
     holder.communicate(timeout=DONE)
     assert live("profile", "add", "q", "-n", "127.0.0.1:2").exit_code == 0
-    assert {row["name"] for row in live("profile", "list", "-o", "json").json["profiles"]} == {"old", "q"}
+    assert {row["name"] for row in live("profile", "show", "-o", "json").json["profiles"]} == {"old", "q"}
 
 
 def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Background, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_many_writers_of_one_profile_file_lose_nothing(live: Run) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert set(pool.map(add_and_use, range(12))) == {0}
-    assert len(live("profile", "list", "-o", "json").json["profiles"]) == 12
+    assert len(live("profile", "show", "-o", "json").json["profiles"]) == 12
 
 
 def test_a_number_that_another_process_got_since_is_not_blamed(tmp_path: Path) -> None:

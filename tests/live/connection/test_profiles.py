@@ -18,10 +18,10 @@ def bare(live: Run) -> Run:
 
 
 def test_profiles_are_added_used_and_removed(bare: Run, cluster: EmbeddedCluster) -> None:
-    assert bare("profile", "list", "-o", "json").json["profiles"] == []
+    assert bare("profile", "show", "-o", "json").json["profiles"] == []
     assert bare("profile", "add", "one", "--namesrv", cluster.namesrv, "--timeout", "5s").exit_code == 0
     assert bare("profile", "add", "two", "-n", "127.0.0.1:1").exit_code == 0
-    listed = {row["name"]: row for row in bare("profile", "list", "-o", "json").json["profiles"]}
+    listed = {row["name"]: row for row in bare("profile", "show", "-o", "json").json["profiles"]}
     assert (listed["one"]["current"], listed["two"]["current"], listed["one"]["timeout_ms"]) == (True, False, 5_000)
     assert bare("group", "lag").exit_code == 0
     assert bare("group", "lag", "--profile", "two").exit_code == 69
@@ -30,7 +30,7 @@ def test_profiles_are_added_used_and_removed(bare: Run, cluster: EmbeddedCluster
     assert bare("profile", "use", "two").exit_code == 0
     assert bare("group", "lag").exit_code == 69
     assert bare("profile", "remove", "two").exit_code == 0
-    assert bare("profile", "show").exit_code == 66
+    assert bare("profile", "show", "two").exit_code == 66
     assert bare("group", "lag").exit_code == 78
 
 
@@ -42,7 +42,7 @@ def test_keys_come_from_a_private_file_or_the_environment_and_never_show(bare: R
     assert (refused.exit_code, "chmod 600" in refused.stderr) == (77, True)
     keys.chmod(0o600)
     assert bare("profile", "add", "p", "--namesrv", "127.0.0.1:1", "--acl-file", keys).exit_code == 0
-    for words in (("profile", "show", "p"), ("profile", "list", "-o", "json"), ("group", "lag")):
+    for words in (("profile", "show", "p"), ("profile", "show", "-o", "json"), ("group", "lag")):
         outcome = bare(*words)
         assert "s3cret-word" not in outcome.stdout + outcome.stderr
     added = bare(
@@ -77,7 +77,7 @@ def test_a_profile_is_not_replaced_by_accident_and_a_broken_file_is_named(bare: 
     assert bare("profile", "add", "p", "-n", "127.0.0.1:2", "--replace").exit_code == 0
     file = tmp_path / "mqctl_config_dir" / "profiles.yaml"
     file.write_text(file.read_text() + "colour: red\n")
-    outcome = bare("profile", "list")
+    outcome = bare("profile", "show")
     assert (outcome.exit_code, "profiles.yaml" in outcome.stderr, "colour" in outcome.stderr) == (78, True, True)
 
 
@@ -85,4 +85,4 @@ def test_two_commands_at_once_lose_nothing(bare: Run) -> None:
     with ThreadPoolExecutor(4) as pool:
         ends = list(pool.map(lambda n: bare("profile", "add", f"p{n}", "-n", "127.0.0.1:1").exit_code, range(4)))
     assert ends == [0, 0, 0, 0]
-    assert len(bare("profile", "list", "-o", "json").json["profiles"]) == 4
+    assert len(bare("profile", "show", "-o", "json").json["profiles"]) == 4

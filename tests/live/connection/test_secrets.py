@@ -44,7 +44,7 @@ def test_keys_from_everywhere(asked: Run, key_file: Path, ring: dict[str, str], 
     added = asked("profile", "add", "ring", "-n", guarded.namesrv, "--keyring", "ops-account")
     assert added.exit_code == 0
     assert asked(*words, "--profile", "ring", env={**ring, "MQCTL_NAMESRV": ""}).exit_code == 0
-    assert "keyring: ops-account" in asked("profile", "list").stdout
+    assert "keyring: ops-account" in asked("profile", "show").stdout
 
 
 def test_a_keyring_that_has_no_answer_says_why(asked: Run, ring: dict[str, str], tmp_path: Path) -> None:

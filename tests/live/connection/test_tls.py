@@ -175,7 +175,7 @@ def test_a_profile_keeps_how_to_connect(start: Started, asked: Asked, authority:
     assert asked(cluster, "profile", "add", "safe", "-n", cluster.namesrv, *words).exit_code == 0
     bare = {"MQCTL_NAMESRV": ""}
     assert asked(cluster, *LIST, "--profile", "safe", env=bare).exit_code == 0
-    listed = asked(cluster, "profile", "list", "-o", "json").json["profiles"][0]
+    listed = asked(cluster, "profile", "show", "-o", "json").json["profiles"][0]
     assert listed["tls"] == str(authority.file)
     assert asked(cluster, *LIST, "--profile", "safe", env={**bare, "MQCTL_TLS": "false"}).exit_code == 69
 

@@ -118,7 +118,7 @@ def test_yaml_that_others_wrote(live: Run, tmp_path: Path) -> None:
         assert "nested too deeply" in outcome.stderr, (words, outcome.stderr)
     profiles.parent.mkdir(parents=True, exist_ok=True)
     profiles.write_text(DEEP_YAML)
-    shown = live("profile", "list")
+    shown = live("profile", "show")
     assert (shown.exit_code, "nested too deeply" in shown.stderr) == (78, True), shown.stderr
 
 
