@@ -11,6 +11,10 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks
 from mqctl.text import sentence
 
+NOT_LOOKED_FOR = sentence(
+    "message-not-looked-for",
+    "the message was not looked for: no trace names its topic, and there are too many to search; add -t TOPIC",
+)
 _SEND_COLUMNS = (
     Column("kind", "sent", CellKind.WORDS),
     Column("group", "producer group"),
@@ -49,6 +53,7 @@ class TraceReport:
         unique_id: by which traces are found; None for a message without one.
         message: None when it is not there any more, or could not be looked up.
         looked_everywhere: whether every broker that was asked for the message and its traces answered.
+        searched_topic_count: topics in which its id was looked up; 0 where the topic is not known and there are too many.
         traced: whether the trace topic was there to look into.
         unreadable_count: lines of trace messages that are none.
         tracks: empty when the message is not there, or waits to be delivered.
@@ -57,6 +62,7 @@ class TraceReport:
     unique_id: str | None
     message: ShownMessage | None
     looked_everywhere: bool
+    searched_topic_count: int
     traced: bool
     sends: Sequence[SendTrace]
     consumptions: Sequence[ConsumeTrace]
@@ -116,6 +122,8 @@ def trace_document(report: TraceReport) -> Document:
 
 
 def _absent(report: TraceReport) -> str:
+    if not report.searched_topic_count:
+        return NOT_LOOKED_FOR
     if report.looked_everywhere:
         return sentence("trace-message-not-any-more", "the message is not there any more")
     return sentence("trace-message-not-found-but", "the message was not found, but not every broker could be asked")

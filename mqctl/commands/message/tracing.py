@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.commands.message.searching import find_by_id
-from mqctl.commands.message.trace_view import TraceReport
-from mqctl.errors import MqctlError, NotFoundError
+from mqctl.commands.message.searching import find_by_id, look_up_everywhere, topics_to_search
+from mqctl.commands.message.trace_view import NOT_LOOKED_FOR, TraceReport
+from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
@@ -20,7 +20,10 @@ from mqctl.text import sentence
 def trace_message(
     asking: Asking, message_id: str, topic: str | None, trace_topic: str, form: BodyForm
 ) -> tuple[TraceReport, list[Gap]]:
-    """Gathers what is known of a message; a trace names the topic of a unique id by itself.
+    """Gathers what is known of a message.
+
+    The topic of a unique id is the one that its traces name, else it is looked up in all topics of applications:
+    consumers of 4.9 trace without a topic.
 
     Raises:
         UsageError: it is no id.
@@ -36,11 +39,15 @@ def trace_message(
             errors += failed
         except NotFoundError:
             has_topic = False
+    topics = [topic] if topic else sorted({item.record.topic for item in traced if item.record.topic})
     if message is None and topic is None:
-        traced_topic = next((item.record.topic for item in traced if item.record.topic), None)
-        if traced_topic is not None:
-            message, failed = _look_up(asking, message_id, traced_topic)
-            errors += failed
+        topics = topics or _topics(asking)
+        try:
+            matches, failed = look_up_everywhere(asking, KeyQuery(topic="", key=message_id), topics, unique=True)
+        except NotFoundError:  # its topic was deleted
+            matches, failed = [], []
+        message = matches[0] if matches else None
+        errors += failed
     if message is None and not traced and not errors:
         raise NotFoundError(
             sentence(
@@ -48,9 +55,9 @@ def trace_message(
                 "message {message_id} not found, nor a trace of it",
                 message_id=message_id,
             ),
-            reason="" if topic else sentence("message-look-up-unique-id", "to look up a unique id, add -t TOPIC"),
+            reason="" if topics else sentence("message-look-up-unique-id", "to look up a unique id, add -t TOPIC"),
             remedy=sentence("message-expired", "it may have expired")
-            if topic
+            if topics
             else command_line("mqctl message trace {} -t TOPIC", message_id),
         )
     tracks, gaps = gather_tracks(asking, message.message) if message and message.waiting is None else ([], [])
@@ -58,13 +65,24 @@ def trace_message(
         unique_id=unique_id,
         message=shown_message(message, form, broker_names(asking)) if message else None,
         looked_everywhere=not errors,
+        searched_topic_count=len(topics),
         traced=has_topic,
         sends=traced_sends(traced),
         consumptions=consumptions(traced),
         unreadable_count=unreadable,
         tracks=tracks,
     )
+    if message is None and not topics:
+        errors.append(UsageError(NOT_LOOKED_FOR))
     return report, [*gaps, *(Gap.of(Part.MESSAGES, error) for error in errors)]
+
+
+def _topics(asking: Asking) -> list[str]:
+    """Returns the topics in which an id is looked up whose topic is not known; none where they are too many."""
+    try:
+        return topics_to_search(asking)
+    except UsageError:
+        return []
 
 
 def _look_up(asking: Asking, message_id: str, topic: str | None) -> tuple[StoredMessage | None, list[MqctlError]]:
