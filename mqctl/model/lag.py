@@ -29,7 +29,7 @@ _MINUTE_MS = 60_000
 
 
 class LagState(StrEnum):
-    """How an offset lies in its queue."""
+    """How an offset lies in its queue; `removed` queues are those that a topic had before it was made smaller."""
 
     CAUGHT_UP = "caught-up"
     BEHIND = "behind"
@@ -37,6 +37,7 @@ class LagState(StrEnum):
     BEYOND_MAX = "beyond-max"
     NEVER_COMMITTED = "never-committed"
     NO_QUEUE = "no-queue"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +101,8 @@ class HoldsOffsets(Protocol):
     def queues(self) -> tuple[QueueState, ...]: ...
     @property
     def consumer_offsets(self) -> tuple[ConsumerOffsetState, ...]: ...
+    @property
+    def queue_counts(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,7 @@ class LagEvidence:
 
     Attributes:
         broker_id: who told; above 0 it is a slave whose master is gone.
+        queue_counts: how many queues topics have there by now; queues beyond it were removed.
         consumption: what is in flight and who consumes it; None when that was not asked.
         pop: who shares messages instead of queues, and how far they are.
     """
@@ -117,6 +121,7 @@ class LagEvidence:
     broker_id: int = 0
     queues: tuple[QueueState, ...] = ()
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
+    queue_counts: Mapping[str, int] = field(default_factory=dict)
     unavailable: tuple[Gap, ...] = ()
     consumption: Consumption | None = None
     pop: tuple[PopShare, ...] = ()
@@ -128,18 +133,20 @@ def without_broker(origin: Origin, name: str) -> LagEvidence:
     return LagEvidence(origin=origin, name=name, unavailable=gaps)
 
 
-def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False) -> list[QueueLag]:
+def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False, removed: bool = False) -> list[QueueLag]:
     """Returns the lag of every group in every queue of the topics it has offsets for, sorted by group, topic, queue.
 
     Args:
         now_ms: the moment all ages refer to.
         system: include RocketMQ's own groups and topics.
+        removed: include queues that were removed: nobody writes or reads them, and a group's offsets there say nothing.
     """
-    return sorted(_lags(broker, now_ms, system=system), key=lambda row: (row.group, row.topic, row.queue_id))
+    rows = (row for row in _lags(broker, now_ms, system=system) if removed or row.state is not LagState.REMOVED)
+    return sorted(rows, key=lambda row: (row.group, row.topic, row.queue_id))
 
 
 def lag_rows(evidence: Collection[LagEvidence], now_ms: int, *, system: bool = False) -> list[QueueLag]:
-    """Returns the rows of all brokers, each with what is in flight and its owners where that was asked."""
+    """Returns the rows of all brokers, removed queues too, with what is in flight and owners where that was asked."""
     modes = {key: share.shown_mode for key, share in _pop_shares(evidence).items()}
     return sorted(
         (row for item in evidence for row in _lags(item, now_ms, item.consumption, modes, system=system)),
@@ -158,6 +165,7 @@ def _lags(
     queues_of: dict[str, list[QueueState]] = {}
     for held in broker.queues:
         queues_of.setdefault(held.topic, []).append(held)
+    counts = broker.queue_counts
     offsets: dict[tuple[str, str], dict[int, ConsumerOffsetState]] = {}
     for offset in broker.consumer_offsets:
         offsets.setdefault((offset.group, offset.topic), {})[offset.queue_id] = offset
@@ -172,7 +180,9 @@ def _lags(
             if queue is None and state is not None and state.offset == 0:
                 continue  # a queue that never held a message: offset 0 of 0
             where = (group, topic, queue_id)
-            yield _lag(broker.name, where, state, queue, now_ms=now_ms, consumption=consumption, mode=mode)
+            row = _lag(broker.name, where, state, queue, now_ms=now_ms, consumption=consumption, mode=mode)
+            removed = 0 < counts.get(topic, 0) <= queue_id
+            yield replace(row, state=LagState.REMOVED) if removed else row
 
 
 def _lag(
@@ -277,13 +287,15 @@ class GroupLag:
 
 def group_lags(rows: Iterable[QueueLag], evidence: Collection[LagEvidence] = ()) -> list[GroupLag]:
     """Sums queue lags by group and topic, the largest lag time first, of those people read as equal the largest lag.
+    Removed queues are left out, as in `queue_lags`.
 
     Args:
         evidence: what tells rates (sums over the brokers, not known when one did not tell its own), and what is popped.
     """
     parts: dict[tuple[str, str], list[QueueLag]] = {}
     for row in rows:
-        parts.setdefault((row.group, row.topic), []).append(row)
+        if row.state is not LagState.REMOVED:
+            parts.setdefault((row.group, row.topic), []).append(row)
     shares = _pop_shares(evidence)
     consumption = [item.consumption for item in evidence]
     groups = []

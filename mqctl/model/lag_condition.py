@@ -95,7 +95,8 @@ def facts_of(
     """
     by_group: dict[str, list[QueueLag]] = {}
     for row in rows:
-        by_group.setdefault(row.group, []).append(row)
+        if row.state is not LagState.REMOVED:
+            by_group.setdefault(row.group, []).append(row)
     pops: dict[str, list[GroupLag]] = {}
     for lag in popping:
         pops.setdefault(lag.group, []).append(lag)

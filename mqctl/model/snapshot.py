@@ -83,6 +83,11 @@ class BrokerSnapshot:
     handed_out: tuple[HandedOut, ...] = ()
     unavailable: tuple[Gap, ...] = ()
 
+    @property
+    def queue_counts(self) -> dict[str, int]:
+        """How many queues topics have, as producers or consumers know them."""
+        return {config.name: max(config.read_queue_count, config.write_queue_count) for config in self.topics}
+
     def lacks(self, part: Part) -> Gap | None:
         """Returns why the whole of `part` is missing, or None when it is there."""
         return next((gap for gap in self.unavailable if gap.part is part and gap.subject is None), None)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from mqctl.model.command_line import command_line
-from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
+from mqctl.model.lag import GroupLag, LagEvidence, LagState, group_lags, lag_rows
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import MessageModel
 from mqctl.model.names import DLQ_PREFIX, is_retry_topic
@@ -33,7 +33,7 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
     if not groups:
         return
     everything = lag_rows(_evidence(snapshot), snapshot.origin.observed_at_ms, system=True)
-    rows = [row for row in everything if row.group in groups]
+    rows = [row for row in everything if row.group in groups and row.state is not LagState.REMOVED]
     for item in [item for item in group_lags(rows) if item.lag_count][:_MOST]:
         yield _behind(item, snapshot, source)
     for (group, topic), (queues, count) in _uncommitted(snapshot, groups)[:_MOST]:
@@ -115,7 +115,11 @@ def _uncommitted(snapshot: ClusterSnapshot, groups: Collection[str]) -> list[tup
 def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:
     return [
         LagEvidence(
-            origin=snapshot.origin, name=broker.name, queues=broker.queues, consumer_offsets=broker.consumer_offsets
+            origin=snapshot.origin,
+            name=broker.name,
+            queues=broker.queues,
+            consumer_offsets=broker.consumer_offsets,
+            queue_counts=broker.queue_counts,
         )
         for broker in snapshot.brokers
     ]

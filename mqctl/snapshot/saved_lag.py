@@ -21,6 +21,7 @@ def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
             name=broker.name,
             queues=broker.queues,
             consumer_offsets=broker.consumer_offsets,
+            queue_counts=broker.queue_counts,
             unavailable=tuple(gap for gap in broker.unavailable if gap.part in _OF_LAG),
             consumption=_consumption(broker, holders),
         )

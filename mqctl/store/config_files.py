@@ -155,6 +155,16 @@ def topic_configs(file: LoadedConfig) -> tuple[TopicConfig, ...]:
     return tuple(_topic(name, _object(item)) for name, item in sorted(table.items()))
 
 
+def queue_counts(file: LoadedConfig) -> dict[str, int]:
+    """Returns how many queues the topics of `topics.json` have, as producers or consumers know them."""
+    table = _object(file.value.get("topicConfigTable"))
+    items = {name: _object(item) for name, item in table.items()}
+    return {
+        name: max(_int(item.get("readQueueNums"), 16), _int(item.get("writeQueueNums"), 16))
+        for name, item in items.items()
+    }
+
+
 def _topic(name: str, item: Table) -> TopicConfig:
     from mqctl.model.config import TopicConfig
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from mqctl.model.consumption import Consumption
 from mqctl.model.gap import Part
 from mqctl.model.lag import (
@@ -373,3 +376,26 @@ def test_pops_of_two_brokers_are_one() -> None:
     evidences = [LagEvidence(origin=ORIGIN, pop=(share("POP", due_count=count),)) for count in (1, 2)]
     (group,) = group_lags([row_of()], evidences)
     assert (group.due_count, group.ready_count, group.blocked_queue_count) == (3, 22, 26)
+
+
+@given(
+    has=st.integers(1, 6),
+    had=st.integers(0, 6),
+    known=st.integers(0, 6),
+    offsets=st.lists(st.integers(0, 20), min_size=12, max_size=12),
+)
+def test_queues_that_a_topic_had_before_it_was_made_smaller_count_as_none(
+    has: int, had: int, known: int, offsets: list[int]
+) -> None:
+    """Whether their bounds were asked for (a snapshot) or not (`group lag`): sums are of the queues that exist."""
+    ends = [(number, 0, 20) for number in range(has + min(known, had))]
+    committed = [(number, offsets[number], NOW - 1) for number in range(has + had) if offsets[number]]
+    shrunk = replace(evidence(ends, committed), queue_counts={"t": has})
+    plain = evidence(ends[:has], [row for row in committed if row[0] < has])
+    there = queue_lags(plain, NOW)
+    assert queue_lags(shrunk, NOW) == there
+    rows = lag_rows([shrunk], NOW)
+    assert [row for row in rows if row.state is not LagState.REMOVED] == there
+    assert {row.queue_id for row in rows} - {row.queue_id for row in there} <= set(range(has, has + had))
+    assert group_lags(rows) == group_lags(there)
+    assert len(queue_lags(shrunk, NOW, removed=True)) == len(rows)

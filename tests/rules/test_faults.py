@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mqctl.model.config import TopicConfig
 from mqctl.model.finding import Confidence, Severity
 from mqctl.model.gap import Part
 from mqctl.model.origin import ObservedFrom, OriginKind
@@ -139,7 +142,8 @@ def test_rocketmq_own_groups_and_topics_raise_no_alarm(broker: BrokerSnapshot) -
 
 
 def test_an_offset_on_a_queue_that_is_gone_lies_beyond_it() -> None:
-    broker = replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 7, 55), offset("G", "Deleted", 0, 9)))
+    wide = (TopicConfig(name="Pay", read_queue_count=8, write_queue_count=8),)
+    broker = replace(HEALTHY, topics=wide, consumer_offsets=(offset("G", "Pay", 7, 55), offset("G", "Deleted", 0, 9)))
     (finding,) = diagnose(cluster(broker), only=("MQ404",)).findings
     assert (finding.subject.topic, finding.params["queues"]) == ("Pay", "7")
     assert {item.name: item.value for item in finding.evidence} == {
@@ -178,6 +182,15 @@ def test_too_many_late_messages_leave_two_questions_open() -> None:
 def test_a_small_topic_is_never_hot() -> None:
     queues = (queue("Pay", 0, 0, 399), *(queue("Pay", number, 0, 1) for number in range(1, 5)))
     broker = replace(HEALTHY, topics=(), queues=queues, consumer_offsets=())
+    assert "MQ301" not in _severities(broker)
+
+
+@given(kept=st.integers(2, 8), gone=st.integers(0, 60), count=st.integers(1_000, 90_000), held=st.integers(0, 5))
+def test_queues_that_were_removed_make_no_other_hot(kept: int, gone: int, count: int, held: int) -> None:
+    """A topic that was made smaller is judged by the queues that it has; their share is that of their broker."""
+    queues = [queue("Pay", number, 0, count if number < kept else held) for number in range(kept + gone)]
+    topics = (TopicConfig(name="Pay", read_queue_count=kept, write_queue_count=kept),)
+    broker = replace(HEALTHY, topics=topics, queues=tuple(queues), consumer_offsets=())
     assert "MQ301" not in _severities(broker)
 
 

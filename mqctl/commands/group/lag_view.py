@@ -12,7 +12,7 @@ from mqctl.lag.current import OF_LAG, CurrentLag, LagRequest
 from mqctl.model.column import columns_of
 from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
-from mqctl.model.lag import GroupLag, QueueLag
+from mqctl.model.lag import GroupLag, LagState, QueueLag
 from mqctl.model.lag_trend import GroupTrend, LagRound
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
@@ -288,8 +288,16 @@ def _group_blocks(lag: CurrentLag, request: LagRequest, limit: str | None) -> It
 def _queue_table(lag: CurrentLag, request: LagRequest) -> Table:
     columns = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if request.with_consumers else QUEUE_COLUMNS
     places = {(group.group, group.topic): place for place, group in enumerate(lag.report.groups)}
-    worst_first = sorted(lag.report.queues, key=lambda row: places.get((row.group, row.topic), len(places)))
-    return Table(_telling(columns, lag.report.queues), worst_first)
+    there = [row for row in lag.report.queues if row.state is not LagState.REMOVED]
+    worst_first = sorted(there, key=lambda row: places.get((row.group, row.topic), len(places)))
+    return Table(_telling(columns, there), worst_first)
+
+
+def _removed(queues: Sequence[QueueLag]) -> list[Paragraphs]:
+    """Says that offsets are left in queues that topics had before they were made smaller."""
+    count = sum(row.state is LagState.REMOVED for row in queues)
+    line = sentence("lag-removed-queues", "offsets remain in {count:removed queue}, which count as none", count=count)
+    return [Paragraphs([line])] if count else []
 
 
 def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> Document:
@@ -299,6 +307,7 @@ def lag_document(lag: CurrentLag, request: LagRequest, display: LagDisplay) -> D
         blocks += _group_blocks(lag, request, display.limit)
     if display.by is not By.GROUP:
         blocks.append(_queue_table(lag, request))
+    blocks += _removed(lag.report.queues)
     if lag.report.windows:
         blocks.append(Paragraphs([_window(window) for window in lag.report.windows]))
     if lag.report.slaves:

@@ -53,7 +53,7 @@ class TraceReport:
         unique_id: by which traces are found; None for a message without one.
         message: None when it is not there any more, or could not be looked up.
         looked_everywhere: whether every broker that was asked for the message and its traces answered.
-        searched_topic_count: topics in which its id was looked up; 0 where the topic is not known and there are too many.
+        searched_topic_count: topics in which its id was looked up; 0 where it is not known and there are too many.
         traced: whether the trace topic was there to look into.
         unreadable_count: lines of trace messages that are none.
         tracks: empty when the message is not there, or waits to be delivered.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.filter.tags import tag_code
-from mqctl.model.lag import GroupLag, queue_lags
+from mqctl.model.lag import GroupLag
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.rules.engine.rule import Case
 
@@ -34,7 +34,7 @@ def weigh(case: Case, total: GroupLag) -> WeighedBacklog | None:
         return None
     names = {*wanted.tags, *(f"#{tag_code(tag)}" for tag in wanted.tags)}
     estimate, sampled, covered, seen = 0.0, 0, True, 0
-    for row in queue_lags(case.broker, case.now_ms):
+    for row in case.lags:
         if (row.group, row.topic) != (total.group, total.topic) or (row.lag_count or 0) <= 0:
             continue
         sample = case.tag_samples.get((row.topic, row.queue_id))

@@ -382,9 +382,9 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
         speaks="a queue holds ten times as much as the others",
         silent="the same on a topic of a few hundred messages",
         what={
-            "key": "Queue {queue_id} of {topic} holds {queue_share} of all messages; {key_share} of them have the key "
+            "key": "Queue {queue_id} of {topic} holds {queue_share} of its broker's messages; {key_share} of them have the key "
             "{key}.",
-            "queue": "Queue {queue_id} of {topic} holds {queue_share} of all messages ({message_count}; the mean is "
+            "queue": "Queue {queue_id} of {topic} holds {queue_share} of its broker's messages ({message_count}; the mean is "
             "{mean_count}).",
         },
         effect="One consumer instance handles this queue alone; more instances do not help.",
@@ -400,8 +400,10 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
 def hot_queue(case: Case) -> Iterator[Verdict]:
     """One queue of a topic holds far more than its share."""
     topics: dict[str, list[QueueState]] = {}
+    counts = case.broker.queue_counts
     for queue in case.broker.queues:
-        if not is_system_topic(queue.topic) and group_of(queue.topic) is None:
+        removed = queue.queue_id >= counts.get(queue.topic, queue.queue_id + 1)
+        if not (removed or is_system_topic(queue.topic) or group_of(queue.topic) is not None):
             topics.setdefault(queue.topic, []).append(queue)
     for topic, queues in sorted(topics.items()):
         total = sum(queue.message_count for queue in queues)

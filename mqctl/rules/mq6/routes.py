@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
-from mqctl.model.lag import LagState
+from mqctl.model.lag import queue_lags
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.rules.engine.audience import APPLICATION, LAGGING, TopicKind
 from mqctl.rules.engine.rule import Case, RuleTexts, Verdict, rule
-
-_AT_THE_END = frozenset({LagState.CAUGHT_UP, LagState.BEYOND_MAX})
 
 
 def _topic(case: Case, topic: str) -> Subject:
@@ -78,9 +76,9 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
 def _drained(case: Case) -> set[tuple[str, int]]:
     """Returns the queues in which every group with offsets on the topic stands at the end or beyond."""
     done: dict[tuple[str, int], bool] = {}
-    for row in case.lags:
+    for row in queue_lags(case.broker, case.now_ms, removed=True):
         place = (row.topic, row.queue_id)
-        done[place] = done.get(place, True) and row.state in _AT_THE_END
+        done[place] = done.get(place, True) and row.lag_count is not None and row.lag_count <= 0
     return {place for place, at_the_end in done.items() if at_the_end}
 
 

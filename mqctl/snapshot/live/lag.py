@@ -18,6 +18,7 @@ from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
+from mqctl.model.queue_state import QueueState
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, list_brokers, masters_of, split_offset_key
 from mqctl.snapshot.live.queues import gather_offsets, queue_bounds
@@ -180,12 +181,21 @@ def gather_live_lag(
             broker_id=broker.address.broker_id,
             queues=queues.get(number, ()),
             consumer_offsets=offsets.get(number, ()),
+            queue_counts=_counts(queues.get(number, ())),
             unavailable=tuple(broker.gaps),
             consumption=consumption.get(number),
             pop=pop.get(number, ()),
         )
         for number, broker in enumerate(brokers)
     ] + [without_broker(origin, item.name) for item in missing if wanted.has_broker(item.name)]
+
+
+def _counts(queues: Collection[QueueState]) -> dict[str, int]:
+    """Returns the numbers of queues of topics: brokers list the bounds of all that a topic has now (request 202)."""
+    counts: dict[str, int] = {}
+    for queue in queues:
+        counts[queue.topic] = max(counts.get(queue.topic, 0), queue.queue_id + 1)
+    return counts
 
 
 def _origin(cluster: Cluster, now_ms: int) -> Origin:

@@ -12,7 +12,7 @@ from mqctl.model.pop_share import PopShare
 from mqctl.snapshot.store.moment import store_origin
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading
-from mqctl.store.config_files import ORDER_INFOS, REQUEST_MODES
+from mqctl.store.config_files import ORDER_INFOS, REQUEST_MODES, TOPICS, queue_counts
 from mqctl.store.directory import StoreDirectory
 
 
@@ -52,6 +52,7 @@ def gather_lag(path: Path, *, at_ms: int | None = None, broker_name: str | None 
         name=broker_name,
         queues=queues,
         consumer_offsets=offset_states(reading),
+        queue_counts=queue_counts(reading.config(TOPICS)),
         unavailable=tuple(gap for gap in reading.gaps if gap.part in wanted),
         pop=pop,
     )

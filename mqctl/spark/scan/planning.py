@@ -20,7 +20,7 @@ from mqctl.spark.scan.remote import is_remote, local_path, remote_store
 from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each, source_of
 from mqctl.store.batchqueue import BatchConsumeQueue
-from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets
+from mqctl.store.config_files import CONSUMER_OFFSETS, TOPICS, consumer_offsets, queue_counts
 from mqctl.store.consumequeue import ConsumeQueue, raw_entries
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
@@ -128,6 +128,7 @@ def cells(store: StoreDirectory, wanted: Selection) -> list[QueueLag]:
         origin=origin,
         queues=tuple(queue_bounds(store, {each.topic for each in offsets})),
         consumer_offsets=tuple(offsets),
+        queue_counts=queue_counts(store.config(TOPICS)),
     )
     return queue_lags(evidence, origin.observed_at_ms, system=wanted.system)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.admin.broker_changes import delete_topic, put_group, put_topic
+from mqctl.client.admin.broker_changes import commit_offset, delete_topic, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus
@@ -278,6 +278,27 @@ def test_a_topic_that_was_made_smaller_after_it_was_consumed_lost_nothing(asked:
     stage.topic(BROKERS[0], "Pay", 1)
     outcome = asked("-g", "G", "--only", "MQ404", "--only", "MQ601", "-o", "json")
     assert (outcome.exit_code, found(outcome), outcome.json["not_judged"]) == (0, [], [])
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_queues_that_were_removed_are_counted_nowhere(mqctl: Run, stage: Stage, left: int) -> None:
+    env = {"MQCTL_NAMESRV": stage.cluster.namesrv}
+    stage.topic(BROKERS[0], "Pay", 4)
+    for number in range(4):
+        stage.send(BROKERS[0], queue_id=number, count=2)
+        stage.ask(BROKERS[0], commit_offset("G", "Pay", number, 3 if number < 2 else 2))
+    stage.topic(BROKERS[0], "Pay", left)
+    lag = mqctl("group", "lag", "-g", "G", "-t", "Pay", "-o", "json", env=env).json
+    (total,) = lag["groups"]
+    states = [row["state"] for row in lag["queues"] if row["broker_name"] == BROKERS[0]]
+    assert states == [*["caught-up"] * left, *["removed"] * (4 - left)]
+    assert (total["queue_count"], total["lag_count"]) == (len(lag["queues"]) - (4 - left), 0)
+    shown = mqctl("group", "lag", "-g", "G", "-t", "Pay", env=env).stdout
+    assert f"offsets remain in {4 - left} removed queue" in shown and " ? " not in shown.partition("offsets remain")[0]
+    scraped = mqctl("export", "prometheus", "--once", "--by-queue", env=env).stdout
+    gauges = [line for line in scraped.splitlines() if 'topic="Pay"' in line and f'broker="{BROKERS[0]}"' in line]
+    assert {line.partition('queue="')[2][0] for line in gauges if 'queue="' in line} == set("0123"[:left])
+    assert not [line for line in gauges if "NaN" in line]
 
 
 def test_what_is_wrong_with_another_topic_is_nothing_to_a_group_that_was_named(asked: Run, stage: Stage) -> None:
