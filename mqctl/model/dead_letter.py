@@ -13,6 +13,7 @@ from enum import StrEnum
 from mqctl.model.config import PERM_READ
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import RETRY_TOPIC, Message
+from mqctl.model.names import popped_topic
 from mqctl.model.retry_ladder import RetryLadder
 from mqctl.model.retry_limit import LimitOf
 from mqctl.model.stored_message import StoredMessage
@@ -124,6 +125,13 @@ class Retry:
     @property
     def failed_count(self) -> int:
         return self.stored.message.reconsume_times
+
+    @property
+    def origin_topic(self) -> str | None:
+        """The topic it was sent to; of what is popped its retry topic names it, where the group is known."""
+        return origin_topic(self.stored.message) or (
+            popped_topic(self.stored.message.topic, self.group) if self.popped else None
+        )
 
     def tries_ms(self, now_ms: int) -> tuple[int, ...]:
         """Returns when it is tried if every try fails; none when that is not known."""

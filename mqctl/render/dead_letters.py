@@ -16,7 +16,6 @@ from mqctl.model.dead_letter import (
     RepairWindow,
     Retry,
     origin_message_id,
-    origin_topic,
     repair_windows,
 )
 from mqctl.model.lazy_dataclass import dataclass
@@ -543,7 +542,7 @@ def _retry(retry: Retry, now_ms: int) -> ShownRetry:
         dead_letter_ms=dead_ms,
         dead_letter_in_ms=None if dead_ms is None else dead_ms - now_ms,
         age_ms=now_ms - message.store_time_ms,
-        origin_topic=origin_topic(message),
+        origin_topic=retry.origin_topic,
         origin_message_id=origin_message_id(message),
         message_id=retry.stored.message_id,
         unique_key=message.unique_key,

@@ -12,7 +12,7 @@ from mqctl.model.finding import Evidence, Finding, Severity, Value
 from mqctl.model.lag import coarse
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Paragraphs
-from mqctl.render.finding_texts import title
+from mqctl.render.finding_texts import sentences, title
 from mqctl.render.severity_words import VERDICTS
 from mqctl.text import composed, printable, sentence
 
@@ -206,9 +206,23 @@ def labelled(row: FindingRow) -> list[str]:
     return lines
 
 
+def _effect_of_all(findings: Sequence[Finding], source: str) -> str:
+    """Returns the effect of the first finding with the counts and sizes of all of them together."""
+    sums: dict[str, int] = {}
+    for finding in findings:
+        for item in finding.evidence:
+            if isinstance(item.value, int) and item.name.endswith(("_count", "_bytes")):
+                sums[item.name] = sums.get(item.name, 0) + item.value
+    first = findings[0]
+    evidence = tuple(replace(item, value=sums.get(item.name, item.value)) for item in first.evidence)
+    return sentences(replace(first, evidence=evidence), source).effect
+
+
 def alike_block(alike: Sequence[Told], online: Collection[str] | None = None, *, source: str) -> Paragraphs:
-    """Builds the paragraph of many findings of one rule and cause, in their order; effect and advice are those of the
-    first, and what to type next as well, unless nobody is online of any: then it is what shows them all.
+    """Builds the paragraph of many findings of one rule and cause, in their order.
+
+    The effect is that of all together, the advice that of the first, and what to type next as well, unless nobody is
+    online of any: then it is what shows them all.
 
     Args:
         online: groups with members; None where it is not known who has any.
@@ -237,5 +251,5 @@ def alike_block(alike: Sequence[Told], online: Collection[str] | None = None, *,
     if worst.names.get("cause") == "offline":
         every = command_line("mqctl group lag {} --sort lag", shlex.split(source))
         worst = replace(worst, next_command=every, playbook_command=None)
-    lines += labelled(worst)
+    lines += labelled(replace(worst, effect=_effect_of_all([finding for _, finding in alike], source)))
     return Paragraphs([printable(line) for line in lines], severity=severity)

@@ -389,7 +389,9 @@ def test_queues_that_a_topic_had_before_it_was_made_smaller_count_as_none(
 ) -> None:
     """Whether their bounds were asked for (a snapshot) or not (`group lag`): sums are of the queues that exist."""
     ends = [(number, 0, 20) for number in range(has + min(known, had))]
-    committed = [(number, offsets[number], NOW - 1) for number in range(has + had) if offsets[number]]
+    committed: list[tuple[int, int, int | None]] = [
+        (number, offsets[number], NOW - 1) for number in range(has + had) if offsets[number]
+    ]
     shrunk = replace(evidence(ends, committed), queue_counts={"t": has})
     plain = evidence(ends[:has], [row for row in committed if row[0] < has])
     there = queue_lags(plain, NOW)

@@ -105,7 +105,7 @@ def cluster_description(
         group_count=len(groups) if told_groups else None,
         popping_group_count=None
         if any(gap.part is Part.MEMBERS for broker in masters for gap in broker.gaps)
-        else sum("POP" in of_group for of_group in modes.values()),
+        else sum("POP" in modes.get(group, ()) for group in groups),  # modes of deleted groups stay with brokers
     )
 
 

@@ -174,7 +174,11 @@ def test_how_a_group_consumes_stands_where_it_is_watched_judged_and_counted(
         (held,) = mqctl("topic", "describe", "-t", "Watched", "-q", "0", "-o", "json", env=env).json["consumers"]
         assert (held["group"], held["consume_mode"]) == ("GW", "POP")
         assert "MODE" in mqctl("topic", "describe", "-t", "Watched", "-q", "0", env=env).stdout.split()
-        assert mqctl("cluster", "describe", "-o", "json", env=env).json["popping_group_count"] >= 1
+        count = mqctl("cluster", "describe", "-o", "json", env=env).json["popping_group_count"]
+        left = MessageRequestMode(topic="Watched", consumer_group="GDeleted", mode="POP", pop_share_queue_num=8)
+        assert count >= 1 and peer.call(SetMessageRequestMode(), left.to_bytes()).code == 0
+        assert mqctl("group", "delete", "GDeleted", "--execute", "--confirm", "GDeleted", env=env).exit_code == 0
+        assert mqctl("cluster", "describe", "-o", "json", env=env).json["popping_group_count"] == count
         assert " of them set to POP\n" in mqctl("cluster", "describe", env=env).stdout
         assert mqctl("group", "config", "-g", "GW", "-o", "json", env=env).json["consume_mode"] == "POP"
         assert "how members consume: POP" in mqctl("group", "config", "-g", "GW", env=env).stdout
@@ -359,6 +363,7 @@ def test_what_is_popped_again_is_listed_under_its_group(mqctl: Run) -> None:
             "retries"
         ]
         assert (row["group"], row["consume_mode"], row["state"]) == ("GP", "POP", "ready")
+        assert row["origin_topic"] == "Shared_x"
         assert (row["tries_left"], row["dead_letter_ms"]) == (None, None), "brokers never give up what is popped"
         for _, receipt in popped(pop(peer, "Shared_x", "GP", invisible_time=600_000)):
             ack(peer, receipt, "Shared_x", "GP")
