@@ -101,6 +101,11 @@ class OffsetChange(QueuePosition):
         return max(0, min(self._from, self.max_offset, end) - max(self.new, self.min_offset, first))
 
     @property
+    def first_read_count(self) -> int:
+        """Messages that a group without an offset will consume; it consumed none of the queue before."""
+        return 0 if self.old is not None else max(0, self.max_offset - max(self.new, self.min_offset))
+
+    @property
     def skipped_count(self) -> int:
         """Messages that will not be consumed."""
         return max(0, min(self.new, self.max_offset) - max(self._from, self.min_offset))
@@ -161,6 +166,15 @@ class OffsetPlan:
     @property
     def skipped_count(self) -> int:
         return sum(change.skipped_count for change in self.changes)
+
+    @property
+    def first_read_count(self) -> int:
+        return sum(change.first_read_count for change in self.changes)
+
+    @property
+    def begins(self) -> bool:
+        """Whether the group has no offset in any of the queues: it consumed nothing, and nothing can be skipped."""
+        return all(change.old is None for change in self.changes)
 
     @property
     def moving(self) -> tuple[OffsetChange, ...]:

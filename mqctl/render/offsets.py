@@ -30,6 +30,13 @@ PLAN_COLUMNS = (
     Column("max_offset", "max", CellKind.COUNT, wide=True),
     Column("note", "note", CellKind.WORDS, none=""),
 )
+_FIRST_READ = Column("first_read_count", "to consume", CellKind.COUNT)
+_BEGIN_COLUMNS = tuple(
+    _FIRST_READ if column.key == "replayed_count" else column
+    for column in PLAN_COLUMNS
+    if column.key not in ("delta", "skipped_count")
+)
+"""Of a group that has no offset yet: it consumes nothing again, and skips nothing."""
 CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
 OUTCOME_COLUMNS = (
     Column("topic", "topic"),
@@ -57,7 +64,11 @@ HISTORY_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQueue:
-    """One queue of a plan; offsets and counts in messages, times in epoch milliseconds."""
+    """One queue of a plan; offsets and counts in messages, times in epoch milliseconds.
+
+    Attributes:
+        first_read_count: messages that will be consumed of a queue in which the group has no offset so far.
+    """
 
     topic: str
     broker_name: str
@@ -68,6 +79,7 @@ class PlannedQueue:
     new: int
     delta: int
     replayed_count: int
+    first_read_count: int
     skipped_count: int
     new_store_time_ms: int | None
     note: str | None
@@ -93,6 +105,7 @@ class OffsetPlanReport:
     online: bool
     made_at_ms: int
     replayed_count: int
+    first_read_count: int
     skipped_count: int
     left_out: list[str]
     creates_on: list[str]
@@ -161,6 +174,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
             new=change.new,
             delta=change.delta,
             replayed_count=change.replayed_count,
+            first_read_count=change.first_read_count,
             skipped_count=change.skipped_count,
             new_store_time_ms=change.new_store_time_ms,
             note=change.note,
@@ -182,6 +196,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         online=plan.online,
         made_at_ms=plan.made_at_ms,
         replayed_count=plan.replayed_count,
+        first_read_count=plan.first_read_count,
         skipped_count=plan.skipped_count,
         left_out=list(plan.left_out),
         keyed_left_out=said(plan.left_out),
@@ -215,7 +230,8 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         ),
         next_step if moving else sentence("common-nothing", "nothing to do"),
     ]
-    blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
+    columns = [*(_BEGIN_COLUMNS if plan.begins else PLAN_COLUMNS)]
+    blocks: list[Table | Paragraphs] = [Table(columns, rows), Paragraphs(lines)]
     return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks, csv_columns=CSV_COLUMNS)
 
 
@@ -223,6 +239,16 @@ def _headline(plan: OffsetPlan, queue_count: int) -> str:
     """Tells what moves, and what will be consumed: for the first time what the change that is undone skipped."""
     moving = len(plan.moving)
     of = counted(queue_count, "queue")
+    if plan.begins:
+        return sentence(
+            "offset-begins-to-consume",
+            "{group} {target} on {cluster}: it has no offset in {of} so far; {first_read_count} to consume from there",
+            group=plan.group,
+            target=plan.target,
+            cluster=plan.identity.cluster,
+            of=of,
+            first_read_count=counted(plan.first_read_count, "message"),
+        )
     if not plan.unskipped_count:
         return sentence(
             "offset-consumed-again-skipped",

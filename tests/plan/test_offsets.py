@@ -100,6 +100,7 @@ def test_a_clamped_plan_always_lands_inside_and_counts_add_up(
     assert min(change.replayed_count, change.skipped_count) == 0
     readable = min(max(low if committed is None else committed, low), low + size)
     assert change.skipped_count - change.replayed_count == change.new - readable
+    assert change.first_read_count == (low + size - change.new if committed is None else 0)
 
 
 def _situation(*, online: bool, server_side: bool = False, whole_topics: bool = True) -> GroupSituation:

@@ -228,8 +228,13 @@ def test_plans_send_no_changing_request(live: Run, cluster: EmbeddedCluster) -> 
 
 
 def test_a_group_of_its_own_consumes_up_to_the_end_that_was_kept(live: Run, cluster: EmbeddedCluster) -> None:
+    first = live("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "2", "-o", "json").json
+    waiting = sum(max(0, row["max_offset"] - max(2, row["min_offset"])) for row in first["queues"])
+    assert (first["first_read_count"], first["replayed_count"]) == (waiting, 0)
+    text = live("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "2").stdout
+    assert "it has no offset in" in text and "skipped" not in text.lower()
     words = ("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "2", "--to-offset", "4")
-    shown = live(*words, "-o", "json")
+    text = live(*words, "-o", "json")
     assert (shown.exit_code, shown.json["creates_on"]) == (0, ["broker-a", "broker-b"]), shown.stderr
     assert {key: new for key, new in planned(shown.json).items() if key[1] == 0} == {
         ("broker-a", 0): 2,
