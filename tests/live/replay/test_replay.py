@@ -234,7 +234,7 @@ def test_a_group_of_its_own_consumes_up_to_the_end_that_was_kept(live: Run, clus
     text = live("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "2").stdout
     assert "it has no offset in" in text and "skipped" not in text.lower()
     words = ("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "2", "--to-offset", "4")
-    text = live(*words, "-o", "json")
+    shown = live(*words, "-o", "json")
     assert (shown.exit_code, shown.json["creates_on"]) == (0, ["broker-a", "broker-b"]), shown.stderr
     assert {key: new for key, new in planned(shown.json).items() if key[1] == 0} == {
         ("broker-a", 0): 2,
