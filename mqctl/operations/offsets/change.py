@@ -105,6 +105,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
             topics={change.queue.topic for change in plan.changes},
             groups={plan.group},
             brokers=dict(plan.identity.brokers).keys(),
+            members_of=plan.group if plan.online else None,
         )
 
     def where(self) -> Sequence[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
+from time import time
 
 from mqctl.client.remoting.links import Unproven
 from mqctl.errors import MqctlError
+from mqctl.model.command_line import command_line
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
@@ -17,6 +19,8 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, ask_topics, list_brokers, masters_of
 from mqctl.text import sentence
 
+_HANGING = ("MQ307", "MQ502")
+"""Rules about members that finish nothing."""
 Entry = TopicConfig | SubscriptionGroupConfig
 
 
@@ -28,6 +32,7 @@ class Touched:
         entries: topics and groups as they are, where the plan knows them.
         topics, groups: names of others, whose settings are asked for.
         brokers: names of those that keep them; all that have one of the topics where none is named.
+        members_of: a group with members online, which a change of its offsets does not heal; None for none.
         store: directory that is read or changed; None for none.
         files: of the files in its `config`, those that the plan rests on.
     """
@@ -36,6 +41,7 @@ class Touched:
     topics: Set[str] = frozenset()
     groups: Set[str] = frozenset()
     brokers: Set[str] = frozenset()
+    members_of: str | None = None
     store: Path | None = None
     files: tuple[str, ...] = ()
 
@@ -47,7 +53,7 @@ def cautions(asking: Asking | None, proven_to: Release, touched: Touched) -> lis
     Args:
         asking: who answered while the plan was made; None for a plan about a store alone.
     """
-    said = [] if asking is None else list(_of_cluster(asking, touched))
+    said = [] if asking is None else [*_of_cluster(asking, touched), *_of_members(asking, touched.members_of)]
     said += _of_kinds(touched.entries)
     said += [] if touched.store is None else _of_store(touched.store, touched.files)
     newer = [] if asking is None else asking.cluster.newer_than(proven_to)
@@ -75,6 +81,36 @@ def _of_cluster(asking: Asking, touched: Touched) -> Iterator[str]:
         yield from _of_broker(broker)
         yield from _of_kinds(broker.topics[name] for name in sorted(touched.topics & broker.topics.keys()))
         yield from _of_kinds(broker.groups.values())
+
+
+def _of_members(asking: Asking, group: str | None) -> Iterator[str]:
+    """Names members that hang: their threads stay where they are, whatever becomes of the offsets."""
+    if group is None:
+        return
+    from mqctl.rules.engine.judging import diagnose
+    from mqctl.snapshot.live.gatherer import gather_live
+
+    cluster, limit = asking.cluster, asking.deadline.within(asking.deadline.remaining_ms // 3)
+    by_plan = cluster.releases_told
+    try:
+        now_ms = round(time() * 1000)
+        snapshot = gather_live(cluster, limit, now_ms=now_ms, scope=Scope(groups=frozenset({group})), members_only=True)
+    except MqctlError as error:
+        yield sentence("plan-members-not-told", "whether members hang was not checked: {reason}", reason=str(error))
+        return
+    finally:
+        cluster.releases_told = by_plan
+    for finding in diagnose(snapshot, only=_HANGING).findings:
+        values = {item.name: item.value for item in finding.evidence}
+        yield sentence(
+            "plan-member-hangs",
+            "{client} has finished no message for {idle_ms}, in {queues}: other offsets do not free its threads; find "
+            "out what they wait for ({stacks}) and restart it",
+            client=finding.params["client"],
+            idle_ms=values["idle_ms"],
+            queues=finding.params["queues"],
+            stacks=command_line("mqctl stacks dump -g {} --client {}", group, str(finding.params["client"])),
+        )
 
 
 def _of_broker(broker: LiveBroker) -> Iterator[str]:

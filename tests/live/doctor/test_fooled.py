@@ -280,6 +280,21 @@ def test_a_topic_that_was_made_smaller_after_it_was_consumed_lost_nothing(asked:
     assert (outcome.exit_code, found(outcome), outcome.json["not_judged"]) == (0, [], [])
 
 
+@pytest.mark.parametrize("verb", [("skip",), ("reset", "--to-earliest")])
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_plan_for_members_that_hang_says_that_offsets_free_no_thread(
+    mqctl: Run, stage: Stage, verb: tuple[str, ...], hangs: bool
+) -> None:
+    silent_ms = 180_000 if hangs else 20_000
+    held = stage.held(cached_msg_count=5, last_consume_timestamp=stage.now_ms - silent_ms)
+    stage.cast.change(ONE, queues={MessageQueue("Pay", BROKERS[0], number): held for number in (0, 1)})
+    env = {"MQCTL_NAMESRV": stage.cluster.namesrv}
+    shown = mqctl("offset", *verb, "-g", "G", "-t", "Pay", env=env)
+    assert shown.exit_code == 0, shown.stderr
+    assert (f"{ONE} has finished no message for 3 min" in shown.stdout) is hangs
+    assert (f"mqctl stacks dump -g G --client {ONE}" in shown.stdout) is hangs
+
+
 @pytest.mark.parametrize("left", [1, 2, 3])
 def test_queues_that_were_removed_are_counted_nowhere(mqctl: Run, stage: Stage, left: int) -> None:
     env = {"MQCTL_NAMESRV": stage.cluster.namesrv}
