@@ -38,6 +38,20 @@ def holding(**changes: object) -> Callable[[RunningInfo], RunningInfo]:
     return lambda info: replace(info, queues=(replace(info.queues[0], **changes), *info.queues[1:]))  # type: ignore[arg-type]
 
 
+def not_stored(age_ms: int, *, idle_ms: int | None = None) -> ClusterSnapshot:
+    """The second instance is 300 messages further than what its broker stores, where the next one has that age.
+
+    Args:
+        idle_ms: how long ago it last consumed; as long as the message is there unless given.
+    """
+    consumed_ms = NOW - (age_ms if idle_ms is None else idle_ms)
+    ahead = with_second(holding(commit_offset=1_000, last_consume_time_ms=consumed_ms))
+    first, second = ahead.brokers
+    stored = ConsumerOffsetState(group="G", topic="Pay", queue_id=0, offset=700, next_store_time_ms=NOW - age_ms)
+    kept = [item for item in second.consumer_offsets if (item.topic, item.queue_id) != ("Pay", 0)]
+    return replace(ahead, brokers=(first, replace(second, consumer_offsets=(stored, *kept))))
+
+
 def taking_turns(consumed_tps: float, idle_ms: int = 3 * MINUTE) -> Callable[[RunningInfo], RunningInfo]:
     """One thread that takes two seconds for a message of another queue; it has not come to the first for so long."""
     rates = (TopicRates(topic="Pay", consume_rt_ms=2_000.0, consume_ok_tps=consumed_tps),)

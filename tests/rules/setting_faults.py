@@ -15,7 +15,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import HalfSender, PendingTransaction, TransactionState
 from tests.rules.access_faults import listed, with_access
 from tests.rules.group_faults import _broadcasting
-from tests.rules.live_faults import Scene, after, all_orderly, each_broker, holding, telling
+from tests.rules.live_faults import Scene, after, all_orderly, each_broker, holding, not_stored, telling
 from tests.rules.live_snapshots import (
     BROKERS,
     HOUR,
@@ -263,7 +263,7 @@ SCENES: list[Scene] = [
      {"member_count": 1, "setting_count": 100, "limit_count": 32}),
     ("MQ426", None, retrying(0), {"queue_count": 0, "most_tries_count": 16}),
     ("MQ418", None, after(popping(offline(900)), offline(700)), {"consumed_count": 200, "window_ms": 2 * MINUTE}),
-    ("MQ419", None, with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - MINUTE)),
+    ("MQ419", None, not_stored(MINUTE),
      {"ahead_count": 300, "queue_count": 1}),
     ("MQ424", None, with_second(holding(cached_count=40, cached_min_offset=970, cached_max_offset=1_009)),
      {"below_count": 30, "cached_count": 40, "lag_count": 0, "queue_count": 1}),
@@ -324,7 +324,7 @@ STATES: dict[str, ClusterSnapshot] = {
     ),
     "MQ426": set_up(all_orderly(LIVE), retry_queue_count=0),
     "MQ418": after(popping(offline(900), ago_ms=10 * MINUTE), offline(700)),
-    "MQ419": with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - 20_000)),
+    "MQ419": not_stored(20_000, idle_ms=HOUR),
     "MQ424": with_second(holding(cached_count=40, cached_min_offset=1_000, cached_max_offset=1_039)),
     "MQ640": typed(
         "NORMAL",

@@ -17,7 +17,7 @@ from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules import diagnose
 from mqctl.stacks.holding import ConsumerFacts, ConsumerSituation, StackLimits
-from tests.rules.live_faults import all_orderly
+from tests.rules.live_faults import all_orderly, not_stored
 from tests.rules.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW
 
 _QUEUE = LIVE.running[0].queues[0].queue
@@ -118,3 +118,19 @@ def test_a_member_without_a_word_of_the_message_is_judged_by_its_last_finish() -
     assert _idle_ms(finding) == 2 * MINUTE
     assert finding.subject.client == LIVE.running[0].client_id
     assert BROKERS[0] in str(dict(finding.params)["queues"])
+
+
+@given(age_ms=st.integers(1, 10 * MINUTE), idle_ms=st.integers(1, 10 * MINUTE), moved=st.sampled_from([0, 1, 250]))
+def test_an_owner_whose_messages_are_filtered_out_is_not_ahead_of_what_its_broker_stores(
+    age_ms: int, idle_ms: int, moved: int
+) -> None:
+    """Its offset moves without consumption and is stored every five seconds: only what stays unstored is a fault."""
+    now = not_stored(age_ms, idle_ms=idle_ms)
+    first, second = now.brokers
+    before = replace(
+        second, consumer_offsets=tuple(replace(item, offset=item.offset - moved) for item in second.consumer_offsets)
+    )
+    earlier = replace(now, brokers=(first, before)) if moved else None
+    codes = {finding.code for finding in diagnose(replace(now, earlier=earlier), only=("MQ419",)).findings}
+    late = age_ms >= MINUTE // 2 and idle_ms >= MINUTE // 2
+    assert codes == ({"MQ419"} if late and not moved else set())

@@ -172,7 +172,17 @@ class ClusterCase:
         }
 
     @cached_property
-    def _next_store_times(self) -> dict[tuple[str, MessageQueue], int | None]:
+    def committed_before(self) -> dict[tuple[str, MessageQueue], int]:
+        """Committed offsets at the earlier look; none without one."""
+        brokers = self.snapshot.earlier.brokers if self.snapshot.earlier else ()
+        return {
+            (item.group, MessageQueue(item.topic, broker.name or "", item.queue_id)): item.offset
+            for broker in brokers
+            for item in broker.consumer_offsets
+        }
+
+    @cached_property
+    def next_store_times(self) -> dict[tuple[str, MessageQueue], int | None]:
         """Store times of the messages at committed offsets, by group and queue."""
         return {
             (item.group, MessageQueue(item.topic, broker.name or "", item.queue_id)): item.next_store_time_ms
@@ -192,7 +202,7 @@ class ClusterCase:
         if first is not None and state is not None and first >= state.max_offset:
             arrived_ms = self.now_ms
         elif first is not None and committed is not None and committed <= first:
-            arrived_ms = self._next_store_times[group, held.queue]
+            arrived_ms = self.next_store_times[group, held.queue]
         return self.now_ms - held.unfinished_since_ms(arrived_ms)
 
     def waiting_in(self, group: str, queues: list[MessageQueue]) -> int | None:
