@@ -125,7 +125,10 @@ def next_config(
 def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicUse) -> None:
     going = [MessageQueue(config.name, broker_name, number) for number in range(read, config.read_queue_count)]
     if left := use.unread(going):
-        skip = command_line("mqctl offset reset -g GROUP -t {} --to-latest", config.name)
+        these = [word for queue in going for word in ("-q", str(queue.queue_id))]
+        skip = command_line(
+            "mqctl offset reset -g GROUP -t {} --to-latest --broker {} {}", config.name, broker_name, these
+        )
         raise RefusedError(
             sentence(
                 "topic-changes-queues-cannot-removed-yet-read",
@@ -137,7 +140,7 @@ def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicU
             ),
             reason=joined("; ", left),
             remedy=sentence(
-                "topic-changes-let-groups-drain-skip", "let the groups drain them, or skip: {skip}", skip=skip
+                "topic-changes-let-groups-drain-skip", "let the groups drain them, or skip these queues alone: {skip}", skip=skip
             ),
         )
 

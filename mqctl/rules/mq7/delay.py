@@ -140,8 +140,8 @@ def _file_is_lost(delay: DelayState) -> bool:
         silent="a running broker delivered its first messages nine seconds ago",
         what={"": "Level {level} has no recorded offset although {delivered_count} of its messages were delivered."},
         effect="The next start delivers all {again_count:message} of the level again.",
-        advice="Add the level with offset {max_offset} (or the first message not yet delivered) to delayOffset.json and its "
-        ".bak while the broker is stopped.",
+        advice="While the broker is stopped, `mqctl delay repair --store DIR` adds the level to delayOffset.json and its "
+        "backup, at the first message that was not delivered yet.",
         explain="A missing level starts at 0. A level that has not delivered anything yet has no entry by rights, so the "
         "rule asks for delivered copies.",
         next_command=_CHECK,
@@ -266,8 +266,8 @@ def unknown_level(case: Case) -> Iterator[Verdict]:
             "": "{again_count:message} of level {level} behind the recorded offset {recorded_offset} {again_count:/was/were} delivered already."
         },
         effect="The next start delivers them again.",
-        advice="Set the level to {first_undelivered_offset} in delayOffset.json and its .bak while the broker is stopped, or "
-        "rely on idempotent consumers.",
+        advice="While the broker is stopped, `mqctl delay repair --store DIR` sets the level to {first_undelivered_offset} in "
+        "delayOffset.json and its backup; or rely on idempotent consumers.",
         explain="The file is written every 10 s; a kill loses what was delivered since. Delivered copies are found by unique "
         "key in the target topic.",
         next_command=_CHECK,
@@ -347,7 +347,8 @@ def overdue(case: Case) -> Iterator[Verdict]:
         },
         effect="From 4.9.3 on the broker retries it every 100 ms forever; {blocked_count:message} of the level wait "
         "behind it.",
-        advice="Move the level's offset past it while the broker is stopped, and send that message by hand.",
+        advice="While the broker is stopped, `mqctl delay repair --store DIR --set {level}=OFFSET` moves the level past it; "
+        "then send that message again.",
         explain="Each level is strictly first in, first out. Older brokers drop such a message.",
         next_command="mqctl store cat {source} --physical-offset {head_physical_offset}",
     ),

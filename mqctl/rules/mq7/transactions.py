@@ -213,7 +213,8 @@ def senders_apart(case: Case) -> Iterator[Verdict]:
             "{last_time_ms}."
         },
         effect="Consumers never get these messages, even if the producer committed its own work.",
-        advice="Compare with the producer's records and send the missing messages again.",
+        advice="Start a producer of the group and have them checked again: `mqctl transaction resume`. Where its records are "
+        "gone, compare with the application's and send the missing messages again.",
         explain="After 15 unanswered checks, or beyond the retention, a half message is copied to TRANS_CHECK_MAX_TIME_TOPIC "
         "and forgotten.",
         next_command="mqctl transaction list {source} -g {group}",
