@@ -70,6 +70,11 @@ class PopShare:
         return self.next_visible_ms[0] if self.next_visible_ms else None
 
     @property
+    def unfinished_count(self) -> int:
+        """Messages that wait, or were given out and are not acknowledged."""
+        return self.ready_count + self.invisible_count + self.due_count + self.retry_count
+
+    @property
     def shown_mode(self) -> str:
         """How the group consumes the topic: what was set, else `POP`, for it was popped."""
         return self.mode or "POP"

@@ -140,7 +140,9 @@ def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicU
             ),
             reason=joined("; ", left),
             remedy=sentence(
-                "topic-changes-let-groups-drain-skip", "let the groups drain them, or skip these queues alone: {skip}", skip=skip
+                "topic-changes-let-groups-drain-skip",
+                "let the groups drain them, or skip these queues alone: {skip}",
+                skip=skip,
             ),
         )
 

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from mqctl.allocation.group_view import group_views
 from mqctl.lag.advice import backlog_advice
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.expectation import CheckState, GroupExpectation, Limit
 from mqctl.model.member import Subscription
 from mqctl.model.pop_share import PopShare
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules import Settings, diagnose
 from mqctl.rules.engine.audience import GroupKind, kind_of
+from mqctl.rules.engine.expected_groups import hold_groups
+from tests.rules.group_faults import popping
 from tests.rules.live_faults import after
 from tests.rules.live_snapshots import LIVE, MINUTE, NOW
 
@@ -101,3 +104,28 @@ def test_a_queue_of_what_is_popped_has_no_owner_to_look_for(
     assert variants == ({"held" if shown else "popped"} if popped else {None})
     modes = {advice.consume_mode for advice in backlog_advice(later, Settings())}
     assert ("POP" in modes) == popped
+
+
+@given(
+    mode=st.sampled_from([None, "POP", "PULL"]),
+    counts=st.tuples(*[st.integers(0, 50)] * 4),
+    behind=st.integers(0, 40),
+    most=st.integers(0, 200),
+)
+def test_a_declared_lag_counts_what_was_given_out_and_not_acknowledged(
+    mode: str | None, counts: tuple[int, int, int, int], behind: int, most: int
+) -> None:
+    """The offset of a group that pops says what it got. At the other broker it pulls, and its offset says the rest."""
+    ready, invisible, due, retry = counts
+    numbers = {"ready_count": ready, "invisible_count": invisible, "due_count": due, "retry_count": retry}
+    popped = popping(mode=mode, **numbers)  # type: ignore[arg-type]
+    first, second = popped.brokers
+    stands = tuple(replace(item, offset=1_000) for item in first.consumer_offsets)
+    pulls = tuple(
+        replace(item, offset=1_000 - behind if item.topic == "Pay" else item.offset) for item in second.consumer_offsets
+    )
+    world = replace(popped, brokers=(replace(first, consumer_offsets=stands), replace(second, consumer_offsets=pulls)))
+    (result,) = hold_groups(world, [GroupExpectation(group="G", lag_count=Limit(error=most))])
+    of_pops = mode != "PULL" or invisible or due or retry
+    waits = behind * sum(item.topic == "Pay" for item in pulls) + (sum(counts) if of_pops else 0)
+    assert result.state is (CheckState.ERROR if waits > most else CheckState.OK), (waits, result)

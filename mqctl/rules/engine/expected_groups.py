@@ -13,7 +13,7 @@ from mqctl.model.member import GroupMembership, broadcasting_groups
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.names_alike import is_pattern
 from mqctl.model.queue_state import QueueState
-from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.rules.engine.expecting import Checked, amount, exact, meant_by, none_like, result, unknown
 from mqctl.rules.engine.gone_brokers import GoneBroker
 from mqctl.text import composed, sentence
@@ -62,8 +62,10 @@ class _Looked:
         self.brokers = snapshot.brokers
         self.earlier = None if snapshot.earlier is None else _Looked(snapshot.earlier)
         self.lags: dict[str, list[GroupLag]] = {}
-        for lag in group_lags(row for broker in self.brokers for row in queue_lags(broker, self.now_ms)):
+        self._rows = [queue_lags(broker, self.now_ms) for broker in self.brokers]
+        for lag in group_lags(row for rows in self._rows for row in rows):
             self.lags.setdefault(lag.group, []).append(lag)
+        self._held = {key: self._unfinished(*key) for lags in self.lags.values() for key in _popped(lags, self.brokers)}
         self.members: dict[str, list[GroupMembership]] = {}
         self._letters: dict[str, list[QueueState]] = {}
         for broker in self.brokers:
@@ -80,6 +82,19 @@ class _Looked:
         gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS)
         self.members_gap = next(gaps, None)
 
+    def waiting(self, lag: GroupLag) -> int | None:
+        """Returns how many messages a group still has to finish: of what it pops an offset tells only what it got."""
+        return self._held.get((lag.group, lag.topic), lag.lag_count)
+
+    def _unfinished(self, group: str, topic: str) -> int:
+        count = 0
+        for broker, lags in zip(self.brokers, self._rows, strict=True):
+            shares = [item for item in broker.pop if (item.group, item.topic) == (group, topic) and item.is_of_pops]
+            rows = [row for row in lags if (row.group, row.topic) == (group, topic)]
+            behind = 0 if shares else sum(max(0, row.lag_count or 0) for row in rows)
+            count += behind + sum(item.unfinished_count for item in shares)
+        return count
+
     def _gaps(self, *parts: Part) -> list[Gap]:
         return [*(gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))), *self._gone]
 
@@ -90,6 +105,12 @@ class _Looked:
         if gaps := self._gaps(Part.QUEUES):
             return gaps[0]
         return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ()))
+
+
+def _popped(lags: Sequence[GroupLag], brokers: Sequence[BrokerSnapshot]) -> set[tuple[str, str]]:
+    """Returns the groups and topics, of those that have a lag, which are popped from a broker."""
+    shares = {(share.group, share.topic) for broker in brokers for share in broker.pop if share.is_of_pops}
+    return shares & {(lag.group, lag.topic) for lag in lags if lag.lag_count is not None}
 
 
 def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
@@ -150,7 +171,7 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
                 yield unknown(name, subject, reason)
         return
     for name, limit, values, unit in (
-        ("lag", expected.lag_count, [lag.lag_count for lag in lags], ""),
+        ("lag", expected.lag_count, [looked.waiting(lag) for lag in lags], ""),
         ("lag_time", expected.lag_ms, [lag.lag_ms for lag in lags], "ms"),
     ):
         if limit is None:
