@@ -11,10 +11,13 @@ from mqctl.model.finding import Severity
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.translation import spoken
 from mqctl.rules import RULES, Settings, diagnose
+from mqctl.rules.engine.judging import OUTAGES
 from mqctl.rules.engine.rule import Case, RuleTexts, Verdict, rule
 from mqctl.rules.engine.why_words import reason
+from tests.rules.live_faults import SEEN
 from tests.rules.snapshots import FAULTS, HEALTHY, HOUR, STORAGE, cluster, offset
 
 
@@ -58,6 +61,20 @@ def test_exit_codes_follow_the_worst_finding() -> None:
     diagnosis = diagnose(cluster(worse))
     assert (diagnosis.verdict, diagnosis.exit_code(Severity.FATAL)) == ("fatal", 2)
     assert diagnosis.findings[0].code == "MQ402"
+
+
+def test_a_broker_that_is_gone_is_told_before_all_that_is_as_grave_or_graver() -> None:
+    """What it keeps is missing to whoever looks on; a tag mismatch of an hour ago can wait until it is back."""
+    compared = set()
+    for fault in FAULTS:
+        if isinstance(fault.broker, ClusterSnapshot) and fault.broker.origin.kind is OriginKind.LIVE:
+            findings = diagnose(replace(fault.broker, seen_brokers=(SEEN,)), settings=fault.settings).findings
+            gone = next((item for item in findings if item.subject.broker == SEEN.name), None)
+            if gone is not None and gone.severity is Severity.ERROR:
+                before = findings[: findings.index(gone)]
+                assert {item.code for item in before} <= OUTAGES, fault.label
+                compared.add(fault.code)
+    assert len(compared) > 50
 
 
 def test_findings_come_worst_first_and_always_alike() -> None:

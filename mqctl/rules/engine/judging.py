@@ -33,6 +33,9 @@ from mqctl.text import sentence
 # What most faults bring along: messages that wait, come again or are dead. Causes as grave are told before them.
 SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
 
+# A broker that is gone or silent takes along what it keeps: it is told first, whatever else is as grave or graver.
+OUTAGES = frozenset({"MQ609", "MQ617", "MQ620"})
+
 _TOLD_BY_BROKERS = frozenset({GroupKind.PROXY, GroupKind.BROADCASTING})
 # Who says more of the same state of the same subject says it alone.
 _SAID_BY = {"MQ720": ("MQ721", "MQ725"), "MQ721": ("MQ725",)}
@@ -102,8 +105,12 @@ def diagnose(
     findings = _each_once([item for item in outcomes if isinstance(item, Finding) and not unknown.why(item.subject)])
     findings = with_causes(findings, snapshot, used)
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
-    findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
+    findings.sort(key=lambda item: (not _is_outage(item), -item.severity.rank, item.code in SYMPTOMS, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _is_outage(finding: Finding) -> bool:
+    return finding.code in OUTAGES and finding.severity.rank >= Severity.ERROR.rank
 
 
 def _of_unknown_kinds(entry: Rule, unknown: UnknownKinds) -> Iterator[NotJudged]:
