@@ -6,7 +6,7 @@ the next message to consume; a queue without a committed offset is never-committ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from mqctl.model.column import CellKind, column
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.model.names import is_system_group, is_system_topic
+from mqctl.model.names import LMQ_PREFIX, is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -29,7 +29,7 @@ _MINUTE_MS = 60_000
 
 
 class LagState(StrEnum):
-    """How an offset lies in its queue; `removed` queues are those that a topic had before it was made smaller."""
+    """How an offset lies in its queue; `removed` queues are those of a topic that was made smaller or deleted."""
 
     CAUGHT_UP = "caught-up"
     BEHIND = "behind"
@@ -102,7 +102,9 @@ class HoldsOffsets(Protocol):
     @property
     def consumer_offsets(self) -> tuple[ConsumerOffsetState, ...]: ...
     @property
-    def queue_counts(self) -> Mapping[str, int]: ...
+    def queue_counts(self) -> Mapping[str, int] | None: ...
+    @property
+    def unavailable(self) -> tuple[Gap, ...]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,8 @@ class LagEvidence:
 
     Attributes:
         broker_id: who told; above 0 it is a slave whose master is gone.
-        queue_counts: how many queues topics have there by now; queues beyond it were removed.
+        queue_counts: how many queues topics have there by now: queues beyond it, and those of other topics, were
+            removed; None where that was not asked.
         consumption: what is in flight and who consumes it; None when that was not asked.
         pop: who shares messages instead of queues, and how far they are.
     """
@@ -121,7 +124,7 @@ class LagEvidence:
     broker_id: int = 0
     queues: tuple[QueueState, ...] = ()
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
-    queue_counts: Mapping[str, int] = field(default_factory=dict)
+    queue_counts: Mapping[str, int] | None = None
     unavailable: tuple[Gap, ...] = ()
     consumption: Consumption | None = None
     pop: tuple[PopShare, ...] = ()
@@ -165,7 +168,7 @@ def _lags(
     queues_of: dict[str, list[QueueState]] = {}
     for held in broker.queues:
         queues_of.setdefault(held.topic, []).append(held)
-    counts = broker.queue_counts
+    exists = _existence(broker)
     offsets: dict[tuple[str, str], dict[int, ConsumerOffsetState]] = {}
     for offset in broker.consumer_offsets:
         offsets.setdefault((offset.group, offset.topic), {})[offset.queue_id] = offset
@@ -181,8 +184,24 @@ def _lags(
                 continue  # a queue that never held a message: offset 0 of 0
             where = (group, topic, queue_id)
             row = _lag(broker.name, where, state, queue, now_ms=now_ms, consumption=consumption, mode=mode)
-            removed = 0 < counts.get(topic, 0) <= queue_id
-            yield replace(row, state=LagState.REMOVED) if removed else row
+            yield row if exists(topic, queue_id, queue) else replace(row, state=LagState.REMOVED)
+
+
+def _existence(broker: HoldsOffsets) -> Callable[[str, int, QueueState | None], bool]:
+    """Returns what tells whether a queue exists, as far as that was asked; where it is not known, it does."""
+    counts = broker.queue_counts
+    gaps = [gap for gap in broker.unavailable if gap.part in (Part.QUEUES, Part.TOPICS)]
+    if counts is None or any(gap.topic is None for gap in gaps):
+        return lambda *_: True
+    not_told = {gap.topic for gap in gaps}
+
+    def exists(topic: str, queue_id: int, queue: QueueState | None) -> bool:
+        count = counts.get(topic)
+        if count is None:  # light queues are in no table of topics
+            return queue is not None or topic in not_told or topic.startswith(LMQ_PREFIX)
+        return queue_id < count or not count  # a topic without a queue is closed, and MQ601 or MQ629 says so
+
+    return exists
 
 
 def _lag(

@@ -84,8 +84,10 @@ class BrokerSnapshot:
     unavailable: tuple[Gap, ...] = ()
 
     @property
-    def queue_counts(self) -> dict[str, int]:
-        """How many queues topics have, as producers or consumers know them."""
+    def queue_counts(self) -> dict[str, int] | None:
+        """How many queues topics have, as producers or consumers know them; None where topics are not known."""
+        if not self.topics:
+            return None
         return {config.name: max(config.read_queue_count, config.write_queue_count) for config in self.topics}
 
     def lacks(self, part: Part) -> Gap | None:

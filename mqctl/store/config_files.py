@@ -155,9 +155,11 @@ def topic_configs(file: LoadedConfig) -> tuple[TopicConfig, ...]:
     return tuple(_topic(name, _object(item)) for name, item in sorted(table.items()))
 
 
-def queue_counts(file: LoadedConfig) -> dict[str, int]:
-    """Returns how many queues the topics of `topics.json` have, as producers or consumers know them."""
+def queue_counts(file: LoadedConfig) -> dict[str, int] | None:
+    """Returns how many queues topics have by `topics.json`, as producers or consumers know them; None without it."""
     table = _object(file.value.get("topicConfigTable"))
+    if not table:
+        return None
     items = {name: _object(item) for name, item in table.items()}
     return {
         name: max(_int(item.get("readQueueNums"), 16), _int(item.get("writeQueueNums"), 16))

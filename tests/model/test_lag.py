@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.model.consumption import Consumption
-from mqctl.model.gap import Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import (
     GroupLag,
     LagEvidence,
@@ -401,3 +401,28 @@ def test_queues_that_a_topic_had_before_it_was_made_smaller_count_as_none(
     assert {row.queue_id for row in rows} - {row.queue_id for row in there} <= set(range(has, has + had))
     assert group_lags(rows) == group_lags(there)
     assert len(queue_lags(shrunk, NOW, removed=True)) == len(rows)
+
+
+@given(
+    asked=st.booleans(),
+    gap=st.sampled_from([None, "t", "other", "all"]),
+    others=st.integers(0, 3),
+    topic=st.sampled_from(["t", "%LMQ%t"]),
+)
+def test_offsets_of_a_deleted_topic_are_no_lag_where_its_absence_is_known(
+    asked: bool, gap: str | None, others: int, topic: str
+) -> None:
+    """A topic that was not asked for, or whose bounds a broker did not tell, is not known to be gone."""
+    subject = None if gap in (None, "all") else GapSubject(topic=gap)
+    offsets = tuple(ConsumerOffsetState(group="g", topic=topic, queue_id=number, offset=5) for number in range(2))
+    left = LagEvidence(
+        origin=ORIGIN,
+        name="b",
+        consumer_offsets=offsets,
+        queue_counts=dict.fromkeys([f"other-{number}" for number in range(others)], 4) if asked else None,
+        unavailable=(Gap(part=Part.QUEUES, cause=Cause.SILENT, reason="asleep", subject=subject),) if gap else (),
+    )
+    gone = asked and gap not in ("all", topic) and topic == "t"
+    assert {row.state for row in lag_rows([left], NOW)} == {LagState.REMOVED if gone else LagState.NO_QUEUE}
+    assert bool(queue_lags(left, NOW)) != gone
+    assert bool(group_lags(lag_rows([left], NOW))) != gone

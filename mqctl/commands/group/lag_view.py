@@ -296,7 +296,11 @@ def _queue_table(lag: CurrentLag, request: LagRequest) -> Table:
 def _removed(queues: Sequence[QueueLag]) -> list[Paragraphs]:
     """Says that offsets are left in queues that topics had before they were made smaller."""
     count = sum(row.state is LagState.REMOVED for row in queues)
-    line = sentence("lag-removed-queues", "offsets remain in {count:removed queue}, which count as none", count=count)
+    line = sentence(
+        "lag-removed-queues",
+        "offsets remain in {count:removed queue} (topics made smaller or deleted), which count as none",
+        count=count,
+    )
     return [Paragraphs([line])] if count else []
 
 

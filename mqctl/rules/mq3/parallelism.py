@@ -400,7 +400,7 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
 def hot_queue(case: Case) -> Iterator[Verdict]:
     """One queue of a topic holds far more than its share."""
     topics: dict[str, list[QueueState]] = {}
-    counts = case.broker.queue_counts
+    counts = case.broker.queue_counts or {}
     for queue in case.broker.queues:
         removed = queue.queue_id >= counts.get(queue.topic, queue.queue_id + 1)
         if not (removed or is_system_topic(queue.topic) or group_of(queue.topic) is not None):
