@@ -90,7 +90,7 @@ def live_commands(namesrv: str) -> list[Contender]:
         "broker list",
         "cluster list",
         "message peek -t T",
-        "delay backlog",
+        "delay levels",
         "lock show -g G",
         "subscription check -g G",
     )

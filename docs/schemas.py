@@ -102,7 +102,6 @@ LIVE: dict[str, type] = {
     "dlq.plan/1": ResendPlanReport,
     "dlq.resend/1": ResendReport,
     "dlq.show/1": DeadLetters,
-    "delay.backlog/1": DelayLevels,
     "delay.levels/1": DelayLevels,
     "group.advice/1": AdviceReport,
     "group.config/1": GroupSettings,

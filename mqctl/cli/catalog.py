@@ -120,9 +120,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("commands",), "List every command, or what replaces mqadmin's."),
     Entry(("completion",), "Print the completion script of a shell."),
     Entry(("version",), "Show the version of mqctl, and with --supported what it knows."),
-    Entry(("delay", "backlog"), "Show what waits on each delay level."),
     Entry(("delay", "check"), "Check delay offsets against the schedule queues."),
-    Entry(("delay", "levels"), "Show the delay levels and where each stands."),
+    Entry(("delay", "levels"), "Show the delay levels and what waits on each."),
     Entry(("delay", "plan"), "Compute the shortest chain of delay levels to a moment."),
     Entry(("delay", "relay"), "Deliver at any moment on brokers without timers.", "changes"),
     Entry(("delay", "repair"), "Repair delay offsets of a stopped broker, or resend lost messages.", "changes"),
@@ -259,6 +258,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """The first words of all commands by what they are for: the root help has to fit a screen."""
 
 ALIASES: dict[Path, str] = {
+    ("delay", "backlog"): "delay levels",
     ("profile", "list"): "profile show",
 }
 """Old names of commands that were merged into others, and what each means now; `...` is where the arguments go when

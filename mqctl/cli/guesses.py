@@ -12,8 +12,8 @@ from mqctl.model.command_line import shell_words
 from mqctl.text import joined, sentence
 
 _OURS: dict[tuple[str, ...], str] = {
-    ("delay", "list"): "delay backlog",
-    ("delay", "show"): "delay backlog",
+    ("delay", "list"): "delay levels",
+    ("delay", "show"): "delay levels",
     ("delay", "find"): "message find -t TOPIC",
     ("offset", "list"): "group lag --by queue",
     ("offset", "show"): "group lag --by queue",
@@ -89,7 +89,7 @@ _OURS: dict[tuple[str, ...], str] = {
     ("find",): "message find",
     ("threads",): "stacks dump",
     ("jstack",): "stacks dump",
-    ("delayed",): "delay backlog",
+    ("delayed",): "delay levels",
     ("pending",): "transaction list",
     ("reset",): "offset reset",
     ("metrics",): "export prometheus --once",

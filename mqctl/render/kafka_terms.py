@@ -288,7 +288,7 @@ KAFKA_TERMS = (
             "kafka-delay-explained",
             "Kafka has none. RocketMQ has 18 levels from 1 second to 2 hours in 4.9, and any time up to 3 days in 5.x.",
         ),
-        command="mqctl delay backlog",
+        command="mqctl delay levels",
         also=("delayed message", "scheduled message"),
     ),
     Term(

@@ -200,7 +200,7 @@ def found_document(
             blocks=[
                 *document.blocks,
                 Paragraphs(
-                    [sentence("message-waits-beside-delay-backlog", "what waits beside it: mqctl delay backlog")]
+                    [sentence("message-waits-beside-delay-backlog", "what waits beside it: mqctl delay levels")]
                 ),
             ],
         )

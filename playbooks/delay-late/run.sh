@@ -30,7 +30,7 @@ STORE=${STORE:-}
 step "0 1 2 3" mqctl delay check ${STORE:+--store "${STORE}"} ${BROKER:+--broker "${BROKER}"}
 
 # 2. What waits on each level, and what is due next?
-step "0 69 74 75 76" mqctl delay backlog ${STORE:+--store "${STORE}"} ${BROKER:+--broker "${BROKER}"}
+step "0 69 74 75 76" mqctl delay levels ${STORE:+--store "${STORE}"} ${BROKER:+--broker "${BROKER}"}
 
 # 3. Can brokers write? Delivery is a write, and stops when the disk is full (above 90 %).
 if [ -z "$STORE" ]; then

@@ -79,8 +79,8 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
 @each(
     "typed, ours",
     [
-        ("delay list", "mqctl delay backlog"),
-        ("delay list --store /x", "mqctl delay backlog --store /x"),
+        ("delay list", "mqctl delay levels"),
+        ("delay list --store /x", "mqctl delay levels --store /x"),
         ("topic queues T --timeout 5s", "mqctl topic describe T --timeout 5s"),
         ("offset show G", "mqctl group lag G --by queue"),
         ("lag G", "mqctl group lag G"),

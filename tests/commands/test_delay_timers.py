@@ -1,4 +1,4 @@
-"""Timer messages of 5.x that wait: `delay backlog` and `delay check` say so, live and from the store."""
+"""Timer messages of 5.x that wait: `delay levels` and `delay check` say so, live and from the store."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_sparse_timer_log_of_a_terabyte_is_read_as_far_as_it_is_written(
 def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
     with EmbeddedCluster(version="5.3.3") as cluster:
         cluster.fault(RequestCode.GET_TIMER_METRICS, Answer(1, "The timer message store is null"))
-        answer = mqctl("delay", "backlog", "--namesrv", cluster.namesrv)
+        answer = mqctl("delay", "levels", "--namesrv", cluster.namesrv)
         judged = mqctl("delay", "check", "--namesrv", cluster.namesrv, "-o", "json")
     assert "delay-timers" in answer.stderr
     assert answer.exit_code != 0
@@ -83,7 +83,7 @@ def test_a9_timers_of_a_recorded_store_are_counted_as_the_report_does(
     mqctl: Run, golden_store: Callable[[str], Path], store: str
 ) -> None:
     path = golden_store(store)
-    rows = mqctl("delay", "backlog", "--store", path, "-o", "json").json["timers"]
+    rows = mqctl("delay", "levels", "--store", path, "-o", "json").json["timers"]
     report = mqctl("report", "delay", "--no-spark", "--store", path, "-o", "json").json["report"]
     assert {row["topic"]: row["waiting_count"] for row in rows} == {
         row["topic"]: row["waiting"] - row["missing"] for row in report["timers"]

@@ -79,7 +79,7 @@ def test_the_rest_of_the_log_is_verified_and_counted(odd: OddFiles, kind: str) -
     assert [each["part"] for each in counted.json["report"]["unread"]] == [PLACES["log"]]
 
 
-@pytest.mark.parametrize("name", ["delay backlog", "delay check", "report delay"])
+@pytest.mark.parametrize("name", ["delay levels", "delay check", "report delay"])
 def test_timers_are_not_none_where_their_log_is_a_directory(odd: OddFiles, name: str) -> None:
     sound = odd.sound(name, odd.lines((name,))[name])
     assert f'"waiting_count": {WAITING}' in sound.stdout or f'"waiting": {WAITING}' in sound.stdout

@@ -54,7 +54,6 @@ READS: dict[str, Read] = {
     "broker stats": Read(),
     "cluster describe": Read(),
     "cluster list": Read(),
-    "delay backlog": Read(unhurt=(26, RUNTIME)),
     "delay check": Read(unhurt=(26, 61), end=3),
     "delay levels": Read(unhurt=(26, RUNTIME)),
     "cluster export": Read(),

@@ -40,7 +40,6 @@ ASKED: dict[str, tuple[str, ...]] = {
     "cluster.settings/1": ("cluster", "export"),
     "dlq.list/1": ("dlq", "list"),
     "dlq.show/1": ("dlq", "show", "-g", "G"),
-    "delay.backlog/1": ("delay", "backlog"),
     "delay.levels/1": ("delay", "levels"),
     "group.advice/1": ("group", "lag", "-g", "G", "--advise", "--window", "300ms"),
     "dlq.plan/1": ("dlq", "resend", "-g", "G"),

@@ -212,7 +212,7 @@ PROGRESS = {
     "timer": {b"sys_topic_scan_offset_checkpoint": b"\0" * 8, b"timeline_checkpoint": b"\0" * 8},
     "trans": {b"lastOffsetPy": b"\0" * 8},
 }
-TOLD_BY = {"timer": ("delay", "backlog"), "trans": ("transaction", "list")}
+TOLD_BY = {"timer": ("delay", "levels"), "trans": ("transaction", "list")}
 
 
 @given(
@@ -248,7 +248,7 @@ def killed(store: Path) -> Path:
 @each(
     "words, part",
     [
-        (("delay", "backlog"), "delay-timers"),
+        (("delay", "levels"), "delay-timers"),
         (("delay", "check"), "delay-timers"),
         (("transaction", "list"), "transactions"),
         (("report", "delay", "--no-spark"), "rocksdbstore/timer"),
@@ -284,7 +284,7 @@ def test_timers_of_a_wheel_that_turns_are_read(
         (root,) = (path for path in (tmp_path / release / end).iterdir() if path.is_dir())
     else:
         root = golden_store(store)
-    outcome = mqctl("delay", "backlog", "--store", root)
+    outcome = mqctl("delay", "levels", "--store", root)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
 
 

@@ -169,9 +169,9 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "threads of a slow consumer": (step(f"stacks dump {_SLOW}", "slowly", most=40),),
     "when does the delayed message come": (
-        step("message find ORD-LATER", "orders: waiting on level 16, due ", " (in ", "mqctl delay backlog", most=15),
-        step("delay list", "delay backlog", code=64, most=3),
-        step("delay backlog", "16", "30 min", most=6),
+        step("message find ORD-LATER", "orders: waiting on level 16, due ", " (in ", "mqctl delay levels", most=15),
+        step("delay list", "delay levels", code=64, most=3),
+        step("delay levels", "16", "30 min", most=24),
     ),
     "pending transactions": (
         step("transaction list", "pending", "SINCE", "bank", "check loops", most=10),

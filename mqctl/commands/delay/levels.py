@@ -1,4 +1,4 @@
-"""`mqctl delay levels`: the delay level table, and where each level stands."""
+"""`mqctl delay levels`: the delay level table, and what waits on each level."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the delay levels: their delays, the next offset to deliver, the bounds of their queues.
+    """Show the delay levels: their delays, the next offset to deliver, what waits, how much of it is overdue since when.
 
+    Waiting is no fault: what waits is not due yet. Overdue is what was due more than 2 s ago and has no delivered copy.
     The table is the broker's own messageDelayLevel; a store does not hold it, so --levels names one that is not the
     default. A level beyond the table has no delay: nothing delivers its messages.
     """

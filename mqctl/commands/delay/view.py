@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
@@ -15,8 +13,8 @@ COLUMNS = (
     Column("level", "level", CellKind.COUNT),
     Column("delay_ms", "delay", CellKind.DURATION_MS, none="none"),
     Column("recorded_offset", "recorded", CellKind.COUNT, none="none"),
-    Column("min_offset", "min", CellKind.COUNT, none="?"),
-    Column("max_offset", "max", CellKind.COUNT, none="?"),
+    Column("min_offset", "min", CellKind.COUNT, none="?", wide=True),
+    Column("max_offset", "max", CellKind.COUNT, none="?", wide=True),
     Column("waiting_count", "waiting", CellKind.COUNT, none="?"),
     Column("overdue_count", "overdue", CellKind.COUNT, none="?"),
     Column("late_ms", "late by", CellKind.DURATION_MS),
@@ -69,7 +67,7 @@ _TIMER_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayLevels:
-    """Machine form of `delay levels` and `delay backlog`.
+    """Machine form of `delay levels`.
 
     Attributes:
         table_source: who said what the level table is.
@@ -83,40 +81,19 @@ class DelayLevels:
 
 
 def levels_document(snapshot: ClusterSnapshot) -> Document:
-    """Builds the document of `delay levels`: every level of the table and every other one that is in use."""
-    rows, source = level_rows(snapshot), table_source(snapshot)
-    keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
-    columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
-    blocks: list[Table | Paragraphs] = [
-        Paragraphs([sentence("delay-level-table", "level table: {source}", source=source or Word("unknown"))])
-    ]
-    return _levels_form("delay.levels/1", snapshot, [*blocks, Table(columns, rows)])
-
-
-def backlog_document(snapshot: ClusterSnapshot) -> Document:
-    """Builds the document of `delay backlog`: levels on which something waits, the most overdue first; timers."""
-    rows, timers = level_rows(snapshot), timer_rows(snapshot)
-    waiting = [row for row in rows if row.waiting_count != 0]
-    waiting = sorted((row for row in waiting if row.waiting_count), key=lambda row: -(row.late_ms or 0)) + [
-        row for row in used_levels(waiting) if row.waiting_count is None
-    ]
-    keys = ("level", "delay_ms", "waiting_count", "overdue_count", "late_ms", "head_due_time_ms")
-    columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
-    levels = (
-        [Table(columns, waiting, empty=sentence("empty-nothing-waits", "nothing waits"))]
-        if waiting or not timers
-        else []
+    """Builds the document of `delay levels`: every level of the table and every other one that is in use; timers."""
+    rows, source, timers = level_rows(snapshot), table_source(snapshot), timer_rows(snapshot)
+    line = sentence("delay-level-table", "level table: {source}", source=source or Word("unknown"))
+    return Document(
+        schema="delay.levels/1",
+        value=DelayLevels(table_source=source, levels=rows, timers=timers),
+        records=rows,
+        csv_columns=(_BROKER, *COLUMNS),
+        blocks=[Paragraphs([line]), Table(level_columns(rows, COLUMNS), rows), *timer_blocks(timers)],
     )
-    return _levels_form("delay.backlog/1", snapshot, [*levels, *timer_blocks(timers)])
 
 
 UNUSED = sentence("no-delay-level-ever", "no delay level was ever used")
-
-
-def _levels_form(schema: str, snapshot: ClusterSnapshot, blocks: Sequence[Table | Paragraphs]) -> Document:
-    rows = level_rows(snapshot)
-    value = DelayLevels(table_source=table_source(snapshot), levels=rows, timers=timer_rows(snapshot))
-    return Document(schema=schema, value=value, records=rows, csv_columns=(_BROKER, *COLUMNS), blocks=[*blocks])
 
 
 def timer_rows(snapshot: ClusterSnapshot) -> list[TimerRow]:

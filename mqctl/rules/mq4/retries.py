@@ -148,7 +148,7 @@ def failures_dropped(case: Case) -> Iterator[Verdict]:
         effect="Lag does not show them, and between two tries no failure is counted either. After the last retry they become dead letters.",
         advice="See what the listener throws for them (the consumers' logs), and when they become dead letters: mqctl retry list.",
         explain="Reads some of the messages that wait in each delay level. One that failed once or twice may be a hiccup, and is not reported.",
-        next_command="mqctl delay backlog {source}",
+        next_command="mqctl delay levels {source}",
         live_command="mqctl retry list {source} -g {group}",
     ),
 )

@@ -386,7 +386,7 @@ def poison_head(case: Case) -> Iterator[Verdict]:
         advice="Wait for the level, or upgrade brokers: newer ones clear the delay of a message that is given up.",
         explain="Reads the target topics of some waiting messages of each level. Nothing but a send-back that failed for the "
         "last time puts a dead-letter topic there.",
-        next_command="mqctl delay backlog {source}",
+        next_command="mqctl delay levels {source}",
     ),
 )
 def dead_letters_delayed(case: Case) -> Iterator[Verdict]:

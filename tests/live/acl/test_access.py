@@ -102,7 +102,7 @@ def test_reading_changing_sending_and_consuming_with_keys(asked: Run, guarded: E
         (("producer", "list", "--all"), "no producer"),
         (("dlq", "list"), "no group"),
         (("retry", "list"), "nothing waits"),
-        (("delay", "backlog"), "nothing waits"),
+        (("delay", "levels"), "nothing to show"),
         (("transaction", "list"), "no transaction"),
         (("message", "peek", "-t", "Both"), "nothing to show"),
         (("message", "find", "-t", "Both", "--key", "k"), "nothing to show"),

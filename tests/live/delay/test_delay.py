@@ -210,7 +210,7 @@ def test_levels_and_backlog_count_what_waits(standing: Standing) -> None:
     standing.delayed(2, 700)
     standing.delayed(18, 2)
     env = {"MQCTL_NAMESRV": standing.cluster.namesrv}
-    backlog = standing.run("delay", "backlog", "-o", "json", env=env)
+    backlog = standing.run("delay", "levels", "-o", "json", env=env)
     rows = {row["level"]: row for row in backlog.json["levels"]}
     assert backlog.exit_code == 0
     assert (rows[2]["waiting_count"], rows[2]["overdue_count"], rows[18]["overdue_count"]) == (700, 700, 0)
@@ -227,7 +227,7 @@ def test_a_long_backlog_is_counted_by_bisection(standing: Standing) -> None:
     standing.inside(lambda broker: fill(broker, 1_500))
     standing.set_clock(round(time() * 1000))
     standing.inside(lambda broker: fill(broker, 1_000))
-    outcome = standing.run("delay", "backlog", "-o", "json", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
+    outcome = standing.run("delay", "levels", "-o", "json", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
     (row,) = [row for row in outcome.json["levels"] if row["max_offset"]]
     assert (row["waiting_count"], row["overdue_count"]) == (2_500, 1_500)
 
@@ -244,5 +244,5 @@ def test_a_broker_that_does_not_tell_is_unknown(standing: Standing) -> None:
     outcome = standing.check()
     assert outcome.exit_code == 3
     assert all("no" in gap["reason"] for gap in outcome.json["diagnosis"]["not_judged"])
-    answer = standing.run("delay", "backlog", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
+    answer = standing.run("delay", "levels", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
     assert (answer.exit_code, "broker-a" in answer.stderr) == (76, True)
