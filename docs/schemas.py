@@ -39,7 +39,7 @@ from mqctl.commands.rules.explain_view import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.commands.stacks.dump_view import StackDumpReport
 from mqctl.commands.stacks.find_view import ProcessList
-from mqctl.commands.stacks.watch_view import StackRound
+from mqctl.commands.stacks.rounds_view import StackRound
 from mqctl.commands.store.verify_view import Verification
 from mqctl.commands.subscription.view import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.commands.top.view import TopFrame
@@ -121,7 +121,7 @@ LIVE: dict[str, type] = {
     "producer.list/1": ProducerList,
     "retry.list/1": RetryList,
     "stacks.find/1": ProcessList,
-    "stacks.watch/1": StackRound,
+    "stacks.dump.watch/1": StackRound,
     "subscription.check-all/1": SubscriptionCheckAll,
     "replay.preview/1": ReplayPlanReport,
     "replay.report/1": ReplayReport,

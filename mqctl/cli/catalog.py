@@ -208,7 +208,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("snapshot", "show"), "Show what a snapshot holds."),
     Entry(("stacks", "dump"), "Show what consume threads do: busy, stuck, waiting for what, idle."),
     Entry(("stacks", "find"), "Find the consumer processes of this machine."),
-    Entry(("stacks", "watch"), "Show what consume threads do, again and again."),
     Entry(("store", "acknowledge"), "Acknowledge what recoveries set aside, by plan.", "changes"),
     Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),
     Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
@@ -260,6 +259,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 ALIASES: dict[Path, str] = {
     ("delay", "backlog"): "delay levels",
     ("profile", "list"): "profile show",
+    ("stacks", "watch"): "stacks dump --watch",
 }
 """Old names of commands that were merged into others, and what each means now; `...` is where the arguments go when
 they do not come last. An old name answers as the present one does, and is listed nowhere."""

@@ -51,7 +51,7 @@ def test_clients_and_producers(live: Run, cluster: EmbeddedCluster) -> None:
     with Peer(cluster.broker("broker-a").address) as one:
         one.version = 61
         heartbeat(one, "client-1", group="G", subscriptions={"Pay": "A"})
-        wait_until(lambda: tab(live, "stacks", "watch", "--client", "") == ["client-1"], "its client id")
+        wait_until(lambda: tab(live, "stacks", "dump", "--client", "") == ["client-1"], "its client id")
         assert tab(live, "producer", "list", "-g", "") == ["GP"]
 
 
@@ -97,9 +97,9 @@ def test_shells_complete_names(live: Run, cluster: EmbeddedCluster, tmp_path: Pa
     with Peer(cluster.broker("broker-a").address) as one:
         one.version = 61
         heartbeat(one, "10.0.0.1@4711#1", group="G", subscriptions={"Pay": "A"})
-        wait_until(lambda: tab(live, "stacks", "watch", "--client", "") == ["10.0.0.1@4711#1"], "its client id")
+        wait_until(lambda: tab(live, "stacks", "dump", "--client", "") == ["10.0.0.1@4711#1"], "its client id")
         places = ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")
         env = {"MQCTL_NAMESRV": cluster.namesrv, **{name: str(tmp_path / name.lower()) for name in places}}
-        line = "mqctl stacks watch -g G\t --client 10.0.0.1@4\t"
-        assert typed(shell, line, tmp_path, env) == ["stacks", "watch", "-g", "G", "--client", "10.0.0.1@4711#1"]
+        line = "mqctl stacks dump -g G\t --client 10.0.0.1@4\t"
+        assert typed(shell, line, tmp_path, env) == ["stacks", "dump", "-g", "G", "--client", "10.0.0.1@4711#1"]
         assert typed(shell, "mqctl topic describe -t P\t", tmp_path, env) == ["topic", "describe", "-t", "Pay"]

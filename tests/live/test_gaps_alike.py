@@ -76,7 +76,6 @@ READS: dict[str, Read] = {
     "retry list": Read(OF_GROUP, codes=(TOPICS, 26, 43, 45)),
     "snapshot save": Read(unhurt=(RUNNING,)),
     "stacks dump": Read((*OF_GROUP, "--dumps", "1")),
-    "stacks watch": Read((*OF_GROUP, "--count", "1")),
     "subscription check": Read(OF_GROUP, codes=(MEMBERS, RUNNING), end=3),
     "subscription show": Read(OF_GROUP, codes=(MEMBERS, RUNNING)),
     "top": Read(("--count", "1", "--every", "100ms"), unhurt=(30, 31, 38, MEMBERS, 208, RUNNING, 402)),

@@ -58,7 +58,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "producer.list/1": ("producer", "list"),
     "retry.list/1": ("retry", "list"),
     "stacks.find/1": ("stacks", "find"),
-    "stacks.watch/1": ("stacks", "watch", "--pid", str(os.getpid()), "--count", "1"),
+    "stacks.dump.watch/1": ("stacks", "dump", "--watch", "--pid", str(os.getpid()), "--count", "1"),
     "replay.follow-plan/1": ("replay", "follow", "-t", "Pay", "--to", "%DLQ%G"),
     "replay.preview/1": ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Pay"),
     "replay.report/1": (*("replay", "publish", "-t", "Pay", "--from-offset", "4", "--to", "Pay"), *PUBLISHED),

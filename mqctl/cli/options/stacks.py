@@ -24,4 +24,6 @@ NonblockingOption = Annotated[
 DumpsOption = Annotated[
     int, typer.Option("--dumps", metavar="N", min=1, max=100, help="How many dumps: two and more show what moves.")
 ]
-EveryOption = Annotated[str, typer.Option("--every", metavar="SPAN", help="How far apart the dumps are.")]
+EveryOption = Annotated[
+    str | None, typer.Option("--every", metavar="SPAN", help="How far apart the dumps are: 1s, with --watch 5s.")
+]

@@ -36,7 +36,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the delay levels: their delays, the next offset to deliver, what waits, how much of it is overdue since when.
+    """Show the delay levels: their delays, the next offset to deliver, what waits, what of it is overdue since when.
 
     Waiting is no fault: what waits is not due yet. Overdue is what was due more than 2 s ago and has no delivered copy.
     The table is the broker's own messageDelayLevel; a store does not hold it, so --levels names one that is not the

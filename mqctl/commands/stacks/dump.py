@@ -40,6 +40,7 @@ EXAMPLES = (
     "mqctl stacks dump --file jstack.txt -o wide",
     "mqctl stacks dump --snapshot ticket-4711.snap -g order-service",
     "jstack -l 4711 | mqctl stacks dump --file -",
+    "mqctl stacks dump -g order-service --watch --every 10s --count 6 -o ndjson",
     "mqctl stacks dump --pid 4711 --dumps 20 --every 100ms --collapsed | flamegraph.pl > consume.svg",
 )
 
@@ -74,7 +75,11 @@ def command(
     file: _File = None,
     snapshot: _Snapshot = None,
     dumps: DumpsOption = DEFAULT_DUMPS,
-    every: EveryOption = "1s",
+    every: EveryOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again and again; tells for how long already.")] = False,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", min=1, help="End --watch after so many rounds.")
+    ] = None,
     native: NativeOption = False,
     nonblocking: NonblockingOption = False,
     rules_file: _RulesFile = None,
@@ -97,6 +102,8 @@ def command(
     jcmd, py-spy, or a consumer's running information. Equal stacks are one row; several dumps show what moves. Live
     consumers are judged with what they hold in their queues and how far their group is behind. An incomplete answer
     is shown as such and ends with the code of its cause (exit-codes.md), or 74 for a file that is cut off.
+
+    --watch ends with Ctrl-C (130) or --count, or with 66 when the process ends; it follows instances that come and go.
     """
     from mqctl.commands.stacks.files import classifier_of
 
@@ -112,7 +119,7 @@ def command(
         files=tuple(file or ()),
         snapshot=snapshot,
         dump_count=dumps,
-        every_ms=parse_span_ms(every),
+        every_ms=parse_span_ms(every or ("5s" if watch else "1s")),
         native=native,
         nonblocking=nonblocking,
         namesrv=namesrv,
@@ -120,6 +127,13 @@ def command(
         timeout=timeout,
         proxies=tuple(proxy or ()),
     )
+    if watch or count is not None:
+        from mqctl.commands.stacks.rounds import watch_stacks
+
+        of_one_look = {"--file": file, "--snapshot": snapshot, "--rules-file": rules_file, "--all": everything}
+        of_one_look |= {"--calls": calls, "--collapsed": collapsed, "--save": save, "--explain": explain}
+        _check_watch([name for name, given in of_one_look.items() if given], watch=watch)
+        return watch_stacks(request, count, output)
     classifier = classifier_of(rules_file)
     evidence = gather_stacks(request)
     _keep(evidence, save)
@@ -130,6 +144,16 @@ def command(
     view = StackView(lang=lang, source=_source_words(request), everything=everything, calls=calls, explain=explain)
     emit(_judged(evidence, classifier, view), output)
     return _told(evidence)
+
+
+def _check_watch(of_one_look: list[str], *, watch: bool) -> None:
+    if not watch:
+        raise UsageError(sentence("stacks-count-needs-watch", "--count needs --watch"))
+    if of_one_look:
+        raise UsageError(
+            sentence("stacks-cannot-combined", "{named:and} cannot be combined", named=["--watch", *of_one_look]),
+            reason=sentence("stacks-options-of-one-look", "--watch shows a table of its own each round"),
+        )
 
 
 def _keep(evidence: StackEvidence, place: Path | None) -> None:

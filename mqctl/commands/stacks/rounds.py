@@ -13,12 +13,10 @@ from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, is_terminal, plain_lines
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.commands.stacks.gather import StackRequest, StackSource, open_source
-from mqctl.commands.stacks.watch_view import StackWatchRow, stack_round_document
+from mqctl.commands.stacks.rounds_view import StackWatchRow, stack_round_document
 from mqctl.errors import DeadlineError, ExitCode, RefusedError, UnreachableError, UsageError
-from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.gap import exit_code_of
-from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stack_look import StackEvidence, StackLook, put_together
 from mqctl.snapshot.live.stacks import read_sights
 from mqctl.stacks.group import report_threads
@@ -29,48 +27,29 @@ _LEAST_LOOK_MS = 2_000
 _Doing = tuple[str, str | None, str, str | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchPace:
-    """How often, and how many times; None for no end."""
-
-    every_ms: int
-    count: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.every_ms < LEAST_EVERY_MS:
-            raise UsageError(
-                sentence(
-                    "every-must-least-ms", "--every must be at least {least_every_ms}", least_every_ms=LEAST_EVERY_MS
-                ),
-                remedy=sentence("use-instance-every", "use for instance --every 5s"),
-            )
-        if self.count is not None and self.count < 1:
-            raise UsageError(sentence("count-must-least", "--count must be at least 1"))
-
-
-def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
-    """Shows rounds until they are over or Ctrl-C; returns the exit code.
+def watch_stacks(request: StackRequest, count: int | None, output: Output) -> int:
+    """Shows `count` rounds, or rounds until Ctrl-C; returns the exit code.
 
     Raises:
-        UsageError: a format that has no rounds.
+        UsageError: a format that has no rounds, or rounds too close to each other.
         MqctlError: the first round showed nothing, or what is watched has ended.
     """
     request.check()
+    if request.every_ms < LEAST_EVERY_MS:
+        raise UsageError(
+            sentence("every-must-least-ms", "--every must be at least {least_every_ms}", least_every_ms=LEAST_EVERY_MS),
+            remedy=sentence("use-instance-every", "use for instance --every 5s"),
+        )
     if output in (Output.YAML, Output.CSV):
         raise UsageError(
-            sentence("stacks-watch-no-form", "stacks watch has no {output} form", output=output),
+            sentence("lag-watch-no-form", "--watch has no {output} form", output=output),
             remedy=sentence("stacks-use-ndjson-line-each", "use -o ndjson: one line for each pool and round"),
-        )
-    if request.files:
-        raise UsageError(
-            sentence("stacks-file-cannot-watched-not", "--file cannot be watched: it does not change"),
-            remedy=command_line("mqctl stacks dump --file FILE"),
         )
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     since: dict[_Doing, int] = {}
     code = ExitCode.OK
     with open_source(request) as (source, limit_ms):
-        for number, looks in _rounds(source, limit_ms, pace, request.dump_count):
+        for number, looks in _rounds(source, limit_ms, request, count):
             # What could not be seen two rounds ago is no news.
             evidence = replace(put_together(looks), unavailable=looks[-1].unavailable)
             rows = _rows(evidence, since)
@@ -88,14 +67,16 @@ def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
     return code
 
 
-def _rounds(source: StackSource, limit_ms: int, pace: WatchPace, kept: int) -> Iterator[tuple[int, list[StackLook]]]:
+def _rounds(
+    source: StackSource, limit_ms: int, request: StackRequest, count: int | None
+) -> Iterator[tuple[int, list[StackLook]]]:
     """Yields the newest looks of each round; a round after the first may fail for want of answers, and is told.
 
     Raises:
         MqctlError: the first round failed, or what is watched has ended.
     """
-    recent: deque[StackLook] = deque(maxlen=max(2, kept))
-    look_ms = min(limit_ms, max(pace.every_ms, _LEAST_LOOK_MS))
+    recent: deque[StackLook] = deque(maxlen=max(2, request.dump_count))
+    look_ms = min(limit_ms, max(request.every_ms, _LEAST_LOOK_MS))
     number = 0
     while True:
         number += 1
@@ -109,9 +90,9 @@ def _rounds(source: StackSource, limit_ms: int, pace: WatchPace, kept: int) -> I
             if number == 1:
                 raise
             tell(sentence("round-failed", "mqctl: round {number} failed: {error}", number=number, error=error))
-        if number == pace.count:
+        if number == count:
             return
-        sleep(max(0.0, began + pace.every_ms / 1000 - monotonic()))
+        sleep(max(0.0, began + request.every_ms / 1000 - monotonic()))
 
 
 def _rows(evidence: StackEvidence, since: dict[_Doing, int]) -> list[StackWatchRow]:

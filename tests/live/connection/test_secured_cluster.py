@@ -17,7 +17,7 @@ from tests.forked_commands import possible
 from tests.live.conftest import Run
 from tests.live.test_nouns import ASKED
 
-_LOCAL = ("stacks.find/1", "stacks.watch/1")
+_LOCAL = ("stacks.find/1", "stacks.dump.watch/1")
 
 
 def test_every_command_signs_and_secures_what_it_asks(mqctl: Run, tmp_path: Path) -> None:

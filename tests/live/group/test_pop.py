@@ -335,7 +335,8 @@ def test_every_command_that_shows_a_group_says_that_it_pops(
         (instance,) = mqctl("stacks", "dump", *of, "--dumps", "1", env=env).json["instances"]
         assert instance["consume_mode"] == "POP"
         assert "  GS (POP): " in mqctl("stacks", "dump", "-g", "GS", "--dumps", "1", env=env).stdout
-        round_ = mqctl("stacks", "watch", "-g", "GS", "--count", "1", "-o", "ndjson", env=env).stdout.splitlines()
+        watch = ("stacks", "dump", "--watch", "-g", "GS", "--count", "1", "-o", "ndjson")
+        round_ = mqctl(*watch, env=env).stdout.splitlines()
         assert {loads(line)["consume_mode"] for line in round_} == {"POP"}
         (letters,) = mqctl("dlq", "list", *of, env=env).json["groups"]
         assert letters["consume_mode"] == "POP"

@@ -1,4 +1,4 @@
-"""`stacks watch` on real consumers: rounds for scripts, Ctrl-C, a process that ends, members that come and go."""
+"""`stacks dump --watch` on real consumers: rounds for scripts, Ctrl-C, a process that ends, members that come."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _WORDS = (
     "-m",
     "mqctl",
     "stacks",
-    "watch",
+    "dump",
+    "--watch",
     "-o",
     "ndjson",
     "--every",
@@ -57,7 +58,7 @@ def watching(cluster: EmbeddedCluster, place: Path, *words: str) -> subprocess.P
 def test_rounds_tell_what_moves_and_for_how_long(live: Run, consume: Consume) -> None:
     process = consume("sleep", ready=2)
     for source in (("--pid", process.pid), ("-g", "G")):
-        outcome = live("stacks", "watch", *source, "--every", "300ms", "--count", "3", "-o", "ndjson")
+        outcome = live("stacks", "dump", "--watch", *source, "--every", "300ms", "--count", "3", "-o", "ndjson")
         assert outcome.exit_code == 0, outcome.stderr
         rows = [json.loads(line) for line in outcome.stdout.splitlines()]
         assert [(row["cls"], row["thread_count"], row["group"]) for row in rows] == [("sleep", 2, "G")] * 3
@@ -65,7 +66,7 @@ def test_rounds_tell_what_moves_and_for_how_long(live: Run, consume: Consume) ->
         assert "sleeps(stack_states.py" in rows[0]["line"]
         assert rows[0]["same_ms"] == 0
         assert rows[2]["same_ms"] >= 500
-    table = live("stacks", "watch", "--pid", process.pid, "--every", "100ms", "--count", "2")
+    table = live("stacks", "dump", "--watch", "--pid", process.pid, "--every", "100ms", "--count", "2")
     assert ("round 2" in table.stdout, "waiting" in table.stdout) == (True, True)
     assert "stood still" in table.stdout
 
@@ -110,8 +111,11 @@ def test_what_cannot_be_watched(live: Run) -> None:
         ("-g", "G", "-o", "csv"),
         ("-g", "G", "--every", "1ms"),
         ("--pid", "1", "-g", "G", "--client", "x"),
+        ("--file", "-"),
+        ("-g", "G", "--collapsed"),
     ):
-        assert live("stacks", "watch", *words).exit_code == 64, words
-    assert live("stacks", "watch", "-g", "G", "--count", "1").exit_code == 76
-    assert live("stacks", "watch", "-g", "nope", "--count", "1").exit_code == 66
-    assert live("stacks", "watch", "--pid", "999999999", "--count", "1").exit_code == 66
+        assert live("stacks", "dump", "--watch", *words).exit_code == 64, words
+    assert live("stacks", "dump", "-g", "G", "--count", "1").exit_code == 64
+    assert live("stacks", "dump", "--watch", "-g", "G", "--count", "1").exit_code == 76
+    assert live("stacks", "dump", "--watch", "-g", "nope", "--count", "1").exit_code == 66
+    assert live("stacks", "dump", "--watch", "--pid", "999999999", "--count", "1").exit_code == 66

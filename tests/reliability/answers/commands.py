@@ -38,7 +38,6 @@ WORDS = {
     "order check": _TOPIC,
     "retry list": _GROUP,
     "stacks dump": f"{_GROUP} --dumps 1",
-    "stacks watch": f"{_GROUP} --count 1",
     "subscription check": _GROUP,
     "subscription show": _GROUP,
     "subscription simulate": f"{_GROUP} {_TOPIC} --to B --instances 1",
@@ -61,7 +60,7 @@ ELSEWHERE = {
 _NEED_STORES = {"report run", "report tags"}
 """Commands that read a snapshot beside a store."""
 _FORMATS = ("table", "wide", "json", "ndjson", "yaml", "csv")
-_FEWER_FORMATS = {"top": ("table", "json", "ndjson"), "stacks watch": ("table", "ndjson"), "message tail": _FORMATS[:4]}
+_FEWER_FORMATS = {"top": ("table", "json", "ndjson"), "message tail": _FORMATS[:4]}
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class StackWatchRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackRound:
-    """Machine form of one round of `stacks watch`."""
+    """Machine form of one round of `stacks dump --watch`."""
 
     observed_at_ms: int
     round: int
@@ -58,7 +58,7 @@ class StackRound:
 def stack_round_document(observed_at_ms: int, number: int, rows: Sequence[StackWatchRow], said: str) -> Document:
     """Builds the document of one round; `said` is what else is to be told in its headline."""
     return Document(
-        schema="stacks.watch/1",
+        schema="stacks.dump.watch/1",
         value=StackRound(observed_at_ms=observed_at_ms, round=number, threads=list(rows)),
         records=rows,
         csv_columns=COLUMNS,
