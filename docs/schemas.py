@@ -20,7 +20,7 @@ from mqctl.commands.dlq.resend_view import ResendPlanReport, ResendReport
 from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.filter.view import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.commands.group.advice_rows import AdviceReport
-from mqctl.commands.group.rows import GroupListReport, GroupMembers, GroupSettings, InstanceReport
+from mqctl.commands.group.rows import GroupListReport, GroupMembers, InstanceReport
 from mqctl.commands.ha.compare_rows import StoreComparison
 from mqctl.commands.ha.status_view import ReplicationStatus
 from mqctl.commands.local.view import LocalStatus
@@ -104,7 +104,6 @@ LIVE: dict[str, type] = {
     "dlq.show/1": DeadLetters,
     "delay.levels/1": DelayLevels,
     "group.advice/1": AdviceReport,
-    "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,
     "group.lag.watch/1": LagRound,
     "group.list/1": GroupListReport,

@@ -137,14 +137,12 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("filter", "collisions"), "Find tags with equal hash codes, which brokers cannot distinguish."),
     Entry(("filter", "lint"), "Find mistakes in an SQL92 expression."),
     Entry(("filter", "test"), "Show whether a broker would deliver a message with these properties."),
-    Entry(("group", "config"), "Show a group's settings on each broker."),
     Entry(("group", "create"), "Create a consumer group, by plan.", "changes"),
     Entry(("group", "delete"), "Delete a consumer group that nobody uses, by plan.", "destroys"),
     Entry(("group", "describe"), "Show a group's settings, instances and subscriptions."),
     Entry(("group", "lag"), "Show how far consumer groups are behind, by count and by time."),
     Entry(("group", "list"), "List every consumer group with its members and topics."),
-    Entry(("group", "member"), "Show what one instance reports about itself."),
-    Entry(("group", "members"), "Show who consumes for a group."),
+    Entry(("group", "members"), "Show the members of a group, or one with all that it reports."),
     Entry(("group", "update"), "Change settings of a consumer group, by plan.", "changes"),
     Entry(("history",), "Show the changes made from here, and how to undo each."),
     Entry(("local", "down"), "Stop a local cluster.", "changes"),
@@ -258,11 +256,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 ALIASES: dict[Path, str] = {
     ("delay", "backlog"): "delay levels",
+    ("group", "config"): "group describe",
+    ("group", "member"): "group members --client=",
     ("profile", "list"): "profile show",
     ("stacks", "watch"): "stacks dump --watch",
 }
 """Old names of commands that were merged into others, and what each means now; `...` is where the arguments go when
-they do not come last. An old name answers as the present one does, and is listed nowhere."""
+they do not come last, and an option that ends with `=` takes the first of them. An old name answers as the present one
+does, and is listed nowhere."""
 
 BY_PATH: dict[Path, Entry] = {entry.path: entry for entry in ENTRIES}
 
@@ -273,7 +274,11 @@ def present_words(words: Sequence[str]) -> list[str]:
     if present is None:
         return list(words)
     before, _, after = present.partition("...")
-    return [*before.split(), *words[2:], *after.split()]
+    given, rest = before.split(), list(words[2:])
+    if before.endswith("="):
+        option = given.pop()
+        given += [option + rest.pop(0)] if rest and not rest[0].startswith("-") else []
+    return [*given, *rest, *after.split()]
 
 
 def children(path: Path) -> dict[str, str]:

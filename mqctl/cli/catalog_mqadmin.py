@@ -160,13 +160,13 @@ TABLE: tuple[SubCommand, ...] = (
         "group delete -g GROUP --with-topics",
         note=sentence("cli-refused-while-somebody-consumes", "refused while somebody consumes for it"),
     ),
-    _whole("getConsumerConfig", "group config -g GROUP"),
+    _whole("getConsumerConfig", "group describe -g GROUP"),
     _whole("consumerProgress", "group lag -g GROUP", "group lag"),
     _whole(
         "consumerStatus",
         "subscription check -g GROUP",
         "allocation show -g GROUP",
-        "group member CLIENT-ID -g GROUP",
+        "group members --client CLIENT-ID -g GROUP",
         note=sentence(
             "cli-judges-what-differs-mqadmin", "judges what differs; mqadmin prints `Rebalance OK` without looking"
         ),

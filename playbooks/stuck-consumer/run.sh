@@ -32,7 +32,7 @@ CLIENT=${CLIENT:-}
 step "0 69 74 75 76" mqctl group lag -g "${GROUP}" --by queue
 
 # 2. Does the broker deliver to this group at all?
-step "0 69 74 75 76" mqctl group config -g "${GROUP}"
+step "0 69 74 75 76" mqctl group describe -g "${GROUP}"
 
 # 3. Let brokers deliver to the group again.
 echo 'then, when disabled > `0`: mqctl group update -g GROUP --consume'

@@ -134,7 +134,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("export", "prometheus", "--once"),
     ("group", "create", "-g", "G"),
     ("group", "delete", "-g", "G"),
-    ("group", "member", "nobody@1", "-g", "G"),
+    ("group", "members", "--client", "nobody@1", "-g", "G"),
     ("group", "update", "-g", "G", "--retry-max", "3"),
     ("message", "find", "-t", "Pay", "--key", "k"),
     ("message", "get", "7F00000100002A9F0000000000000000"),

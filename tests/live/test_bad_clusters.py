@@ -32,7 +32,6 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("cluster", "describe"),
     ("cluster", "list"),
     ("doctor",),
-    ("group", "config", "-g", "G"),
     ("group", "describe", "-g", "G"),
     ("group", "lag"),
     ("group", "list"),

@@ -17,7 +17,6 @@ ONE_NOUN = [
     ("group", "lag"),
     ("group", "describe"),
     ("group", "members"),
-    ("group", "config"),
     ("topic", "describe"),
     ("topic", "route"),
     ("topic", "groups"),

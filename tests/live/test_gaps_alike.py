@@ -61,7 +61,6 @@ READS: dict[str, Read] = {
     "dlq show": Read(OF_GROUP),
     "ha status": Read(unhurt=(26,)),
     "doctor": Read(codes=(MEMBERS, GROUPS), end=3),
-    "group config": Read(OF_GROUP),
     "group describe": Read(OF_GROUP),
     # What groups pop, and by when they must be repaired, stands beside their lag.
     "group lag": Read(unhurt=(30, 31, 402, PULL, 26, 45)),
@@ -99,7 +98,6 @@ ELSEWHERE = {
     "cluster kv": "asks name servers only (below)",
     "delay plan": "computes; asks one broker's levels, or fails",
     "export prometheus": "says NaN (test_export)",
-    "group member": "asks about one instance, through whichever broker knows it",
     "message get": "needs the id of a message (test_ends)",
     "message trace": "needs the id of a message (test_tracing)",
     "record": "writes down what nobody answered, and goes on (test_record)",

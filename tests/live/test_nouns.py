@@ -44,7 +44,6 @@ ASKED: dict[str, tuple[str, ...]] = {
     "group.advice/1": ("group", "lag", "-g", "G", "--advise", "--window", "300ms"),
     "dlq.plan/1": ("dlq", "resend", "-g", "G"),
     "dlq.resend/1": ("dlq", "resend", "-g", "G", "--execute", "--confirm", "G"),
-    "group.config/1": ("group", "config", "-g", "G"),
     "group.describe/1": ("group", "describe", "-g", "G"),
     "group.lag.watch/1": ("group", "lag", "--watch", "--count", "1"),
     "group.list/1": ("group", "list"),
@@ -218,7 +217,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
     [
         (("topic", "describe", "-t", "nope"), 66, "no topic nope"),
         (("topic", "route", "-t", "nope"), 66, "nope"),
-        (("group", "config", "-g", "nope"), 66, "no consumer group nope"),
+        (("group", "describe", "-g", "nope"), 66, "no consumer group nope"),
         (("broker", "describe", "nope"), 66, "broker-a"),
         (("cluster", "describe", "nope"), 66, "DefaultCluster"),
         (("message", "get", "zz"), 64, "message find KEY -t TOPIC"),

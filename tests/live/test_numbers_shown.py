@@ -84,7 +84,7 @@ def test_n9_rates_have_the_digits_that_people_read(live: Run, cluster: EmbeddedC
     with Cast(cluster) as cast:
         rates = {"Pay": ConsumeStatus(pull_rt=330.06481481481484, consume_ok_tps=1 / 3)}
         cast.join(Scripted(client_id="one", rates=rates))
-        shown = live("group", "member", "one", "-g", "G").stdout
+        shown = live("group", "members", "--client", "one", "-g", "G").stdout
     assert " 330 " in shown and " 0.3 " in shown, shown
 
 

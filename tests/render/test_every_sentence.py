@@ -101,7 +101,7 @@ TWO_CAUSES = {
     "MQ404": ("crash", "created again", "older copy"),
     "MQ411": ("reset", "crashed", "two instances", "mqctl history"),
     "MQ418": ("Proxy", "without heartbeats"),
-    "MQ504": ("reaches the master", "paused", "group member"),
+    "MQ504": ("reaches the master", "paused", "group members --client"),
     "MQ505": ("two releases", "two programs", "group members"),
     "MQ506": ("Bring the broker back", "create the topic", "broker list"),
     "MQ608": ("every 30 s", "does not reach", "leaves it out", "broker config"),

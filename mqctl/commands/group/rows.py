@@ -73,20 +73,6 @@ class GroupOnBroker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSettings:
-    """Machine form of `group config`.
-
-    Attributes:
-        consume_mode: `PULL` or `POP` as brokers have it set (5.x, 402), both when it differs by topic; None where
-            nothing is set, which means PULL.
-    """
-
-    group: str
-    brokers: list[GroupOnBroker]
-    consume_mode: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRow:
     """One instance of a group.
 
@@ -191,7 +177,7 @@ class InstanceQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceReport:
-    """Machine form of `group member`.
+    """Machine form of `group members --client`.
 
     Attributes:
         consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.

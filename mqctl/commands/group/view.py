@@ -9,7 +9,6 @@ from mqctl.commands.group.rows import (
     GroupMembers,
     GroupOnBroker,
     GroupRow,
-    GroupSettings,
     MemberRow,
     SubscriptionRow,
 )
@@ -39,14 +38,6 @@ def list_document(rows: Sequence[GroupRow]) -> Document:
     columns = [column for column in columns_of(GroupRow) if some_pop or column.key != "consume_mode"]
     value = GroupListReport(groups=list(rows))
     return Document(schema="group.list/1", value=value, records=rows, blocks=[Table(columns, rows)])
-
-
-def config_document(settings: GroupSettings) -> Document:
-    """Builds the document of `group config`."""
-    blocks: list[Table | Paragraphs] = [Table(columns_of(GroupOnBroker), settings.brokers)]
-    if settings.consume_mode is not None:
-        blocks.append(_how_members_consume(settings.consume_mode))
-    return Document(schema="group.config/1", value=settings, records=settings.brokers, blocks=blocks)
 
 
 def _how_members_consume(kinds: str) -> Paragraphs:

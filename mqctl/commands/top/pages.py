@@ -141,7 +141,7 @@ PAGES: Mapping[PageName, ScreenPage] = {
         drawn="cached_count",
     ),
     PageName.MEMBER: ScreenPage(
-        words=lambda facts: ["group", "member", str(facts.client_id), *_options(facts, group="-g")],
+        words=lambda facts: ["group", "members", "--client", str(facts.client_id), *_options(facts, group="-g")],
         needs=("group", "client_id"),
     ),
     PageName.STACKS: ScreenPage(

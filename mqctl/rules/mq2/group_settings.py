@@ -49,7 +49,7 @@ _Held = dict[str, SubscriptionGroupConfig]
         command="mqctl group update -g {group}",
         explain="Compares consumeMessageOrderly, consumeTimeoutMinute (5.x) and retryMaxTimes between masters. Java clients from 3.4.9 on send their own maximum of retries; "
         "retryMaxTimes counts for clients of a proxy and for clients that send none. If all members that are online send their own, a retryMaxTimes of 0 is not reported.",
-        next_command="mqctl group config {source} -g {group}",
+        next_command="mqctl group describe {source} -g {group}",
     ),
 )
 def settings_of_a_group(case: ClusterCase) -> Iterator[Verdict]:

@@ -36,7 +36,7 @@ def _is_off(value: str | None) -> bool:
         advice="Create the group (`mqctl group create`), or check its name.",
         explain="With autoCreateSubscriptionGroup=false a broker takes heartbeats of a group that it has no settings of, and refuses "
         "its pulls with SUBSCRIPTION_GROUP_NOT_EXIST.",
-        next_command="mqctl group config {source} -g {group}",
+        next_command="mqctl group describe {source} -g {group}",
     ),
 )
 def group_without_settings(case: ClusterCase) -> Iterator[Verdict]:
@@ -109,7 +109,7 @@ def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
         advice="If order matters to the group, set consumeMessageOrderly=true for it (or use an orderly listener).",
         explain="For clients of a proxy and POP consumers the group's setting decides; for other clients their "
         "listener does. The topic's type FIFO only says how messages are sent.",
-        next_command="mqctl group config {source} -g {group}",
+        next_command="mqctl group describe {source} -g {group}",
     ),
 )
 def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
@@ -148,7 +148,7 @@ def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
         effect="Every pull of its {member_count:member} is refused there: they consume nothing.",
         advice="Set consumeBroadcastEnable=true for the group (`mqctl group update`), or let its members share the messages.",
         explain="A broker refuses pulls of a broadcasting consumer with NO_PERMISSION when the group's settings do not allow it.",
-        next_command="mqctl group config {source} -g {group}",
+        next_command="mqctl group describe {source} -g {group}",
     ),
 )
 def broadcasting_refused(case: ClusterCase) -> Iterator[Verdict]:

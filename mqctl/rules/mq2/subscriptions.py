@@ -266,7 +266,7 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
         what={"": "Not every broker knows all members ({member_count}) of group {group}. Missing at {missing}."},
         effect="Members compute their queues from the list of whichever broker they ask: some queues get two owners, some none.",
         advice="Either those members do not reach those brokers (`mqctl broker reach` from their machine), or they do not know them: the "
-        "routes of their topics leave those brokers out, or their name servers do (`mqctl topic route`, `mqctl group member`).",
+        "routes of their topics leave those brokers out, or their name servers do (`mqctl topic route`, `mqctl group members --client`).",
         explain="Every client sends heartbeats to every broker. One that cannot reach a broker is missing from its list; a "
         "second look a minute later distinguishes a lasting fault from a restart.",
         next_command="mqctl group members {source} -g {group}",

@@ -51,7 +51,7 @@ def _set(info: RunningInfo, name: str) -> int | None:
         advice="Set pullInterval to 0, or pullThresholdForQueue to its default of 1000, unless the listener must be "
         "throttled.",
         explain="Reads the settings that members report. They matter only where messages are waiting.",
-        next_command="mqctl group member {source} -g {group} {client}",
+        next_command="mqctl group members {source} -g {group} --client {client}",
     ),
 )
 def held_back_by_itself(case: ClusterCase) -> Iterator[Verdict]:

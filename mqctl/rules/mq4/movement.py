@@ -508,7 +508,7 @@ def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
         effect="After a restart or a rebalance these messages are delivered again.",
         advice="Look at the client's log for failed offset commits, and whether something else commits offsets of the same group (a second application, a reset).",
         explain="Compares the offset in a member's memory with the one its broker stores. Members commit every five seconds; what is still cached or being consumed is not counted.",
-        next_command="mqctl group member {source} -g {group} {client}",
+        next_command="mqctl group members {source} -g {group} --client {client}",
     ),
 )
 def progress_not_stored(case: ClusterCase) -> Iterator[Verdict | Unknown]:

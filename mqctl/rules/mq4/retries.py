@@ -116,7 +116,7 @@ def _least(messages: list[NewestMessage], of_group: int | None) -> int:
         advice="Set retryQueueNums to 1 or more: `{command}`. What was dropped is still in its topic until it expires; replay it from there.",
         command="mqctl group update -g {group} --retry-queues 1",
         explain="Brokers before and after 5.0 end the sending back of a message early when the group's retryQueueNums is 0 or less. Orderly and POP consumers do not send messages back.",
-        next_command="mqctl group config {source} -g {group}",
+        next_command="mqctl group describe {source} -g {group}",
     ),
 )
 def failures_dropped(case: Case) -> Iterator[Verdict]:

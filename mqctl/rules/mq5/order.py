@@ -175,7 +175,7 @@ def _held_before(earlier: ClusterSnapshot | None) -> dict[tuple[str, str, Messag
         silent="a queue lock was renewed 25 seconds ago",
         what={"": "{client} of {group} renewed its lock on {queues} {idle_ms} ago."},
         effect="After 30 s the consumer stops by itself; after 60 s another one may take the queues.",
-        advice="Check that the client reaches the master of those queues. If its pulls are as old (`mqctl group member`), the whole process is "
+        advice="Check that the client reaches the master of those queues. If its pulls are as old (`mqctl group members --client`), the whole process is "
         "paused or its clock is behind.",
         explain="Locks are renewed every 20 s at the master; a slave grants none.",
         next_command=_SHOW,

@@ -33,7 +33,7 @@ _SECONDS = 60
 
 
 def settings(live: Run, group: str = "G") -> dict[str, Any]:
-    outcome = live("group", "config", "-g", group, "-o", "json")
+    outcome = live("group", "describe", "-g", group, "-o", "json")
     return {row["broker"]: row for row in outcome.json["brokers"]} if outcome.exit_code == 0 else {}
 
 

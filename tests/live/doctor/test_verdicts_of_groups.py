@@ -202,7 +202,7 @@ def test_a5_sql_subscriptions_that_brokers_refuse_are_named(asked: Run, stage: S
 
 
 def shown_group(asked: Run) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = asked("group", "config", "-g", "G", "-o", "json").json["brokers"]
+    rows: list[dict[str, object]] = asked("group", "describe", "-g", "G", "-o", "json").json["brokers"]
     return rows
 
 
@@ -219,7 +219,7 @@ def test_a15_a_fifo_topic_that_is_consumed_without_order_is_named(asked: Run, st
         stage.ask(broker, put_group(SubscriptionGroupConfig(name="G", consume_message_orderly=True), is_v5=True))
     assert codes(asked("doctor", "-g", "G", "--skip", "MQ640", "-o", "json")) == []
     assert {row["consume_message_orderly"] for row in shown_group(asked)} == {True}
-    assert "IN ORDER" in asked("group", "config", "-g", "G").stdout
+    assert "IN ORDER" in asked("group", "describe", "-g", "G").stdout
 
 
 def test_a14_one_broker_under_two_names_is_named(asked: Run, stage: Stage) -> None:

@@ -19,9 +19,9 @@ def test_an_instance_tells_its_queues_rates_and_properties(live: Run, cluster: E
     with consumer:
         wait_for_queues(consumer, 6)
         client = consumer.client_id
-        outcome = live("group", "member", client, "-g", "G", "-o", "json")
-        shown = live("group", "member", client, "-g", "G")
-        missing = live("group", "member", "nobody@1", "-g", "G")
+        outcome = live("group", "members", "--client", client, "-g", "G", "-o", "json")
+        shown = live("group", "members", "--client", client, "-g", "G")
+        missing = live("group", "members", "--client", "nobody@1", "-g", "G")
     assert outcome.exit_code == 0, outcome.stderr
     document = outcome.json
     assert document.pop("schema") == "group.member/1"
@@ -36,9 +36,9 @@ def test_an_instance_tells_its_queues_rates_and_properties(live: Run, cluster: E
 
 
 def test_an_instance_of_a_group_with_nobody_online_or_that_nobody_knows(live: Run) -> None:
-    outcome = live("group", "member", "a@1", "-g", "G")
+    outcome = live("group", "members", "--client", "a@1", "-g", "G")
     assert (outcome.exit_code, "nobody is online" in outcome.stderr) == (66, True)
-    outcome = live("group", "member", "a@1", "-g", "misspelt")
+    outcome = live("group", "members", "--client", "a@1", "-g", "misspelt")
     assert (outcome.exit_code, "there is no consumer group misspelt" in outcome.stderr) == (66, True)
 
 

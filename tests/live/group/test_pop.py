@@ -180,8 +180,8 @@ def test_how_a_group_consumes_stands_where_it_is_watched_judged_and_counted(
         assert mqctl("group", "delete", "GDeleted", "--execute", "--confirm", "GDeleted", env=env).exit_code == 0
         assert mqctl("cluster", "describe", "-o", "json", env=env).json["popping_group_count"] == count
         assert " of them set to POP\n" in mqctl("cluster", "describe", env=env).stdout
-        assert mqctl("group", "config", "-g", "GW", "-o", "json", env=env).json["consume_mode"] == "POP"
-        assert "how members consume: POP" in mqctl("group", "config", "-g", "GW", env=env).stdout
+        assert mqctl("group", "describe", "-g", "GW", "-o", "json", env=env).json["consume_mode"] == "POP"
+        assert "CONSUME_PASSIVELY, POP, " in mqctl("group", "describe", "-g", "GW", env=env).stdout
         assert "消费方式：CLUSTERING" in mqctl("group", "members", "-g", "GW", env={**env, "MQCTL_LANG": "zh"}).stdout
         assert "逾期" in mqctl("group", "lag", "-g", "GW", env={**env, "MQCTL_LANG": "zh"}).stdout
         (covered,) = mqctl("doctor", "-g", "GW", "-o", "json", env=env).json["covered"]
@@ -324,7 +324,8 @@ def test_every_command_that_shows_a_group_says_that_it_pops(
         assert (locks.exit_code, locks.json["queues"], locks.json["popped"]) == (0, [], ["Seen"])
         assert "GS pops Seen: brokers share out the messages" in mqctl("lock", "show", "-g", "GS", env=env).stdout
         for words in (
-            ("lock", "show"), ("subscription", "show"), ("allocation", "show"), ("group", "member", member.client_id)
+            ("lock", "show"), ("subscription", "show"), ("allocation", "show"),
+            ("group", "members", "--client", member.client_id),
         ):  # fmt: skip
             assert mqctl(*words, *of, env=env).json["consume_mode"] == "POP", words
         assert "GS (POP): " in mqctl("subscription", "check", "-g", "GS", env=env).stdout

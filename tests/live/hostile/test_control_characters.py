@@ -80,7 +80,7 @@ READING: tuple[tuple[str, ...], ...] = (
     ("subscription", "simulate", "-g", "G", "-t", "Pay", "--to", "B", "--instances", "1"),
     ("group", "lag", "-g", "G", "--advise", "--window", "1s"),
     ("group", "list"),
-    ("group", "member", f"client{EVIL}{BREAK}", "-g", "G"),
+    ("group", "members", "--client", f"client{EVIL}{BREAK}", "-g", "G"),
     ("topic", "groups", "-t", "Pay"),
     ("lock", "show", "-g", "G"),
     ("stacks", "dump", "-g", "G"),

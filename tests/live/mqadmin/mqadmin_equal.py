@@ -189,7 +189,7 @@ def consumer_status(run: MqadminRun, ask: Ask) -> None:
 
 
 def _instance(run: MqadminRun, ask: Ask) -> None:
-    member = answer(ask, "group", "member", _of(run, "-i"), "-g", _of(run, "-g"))
+    member = answer(ask, "group", "members", "--client", _of(run, "-i"), "-g", _of(run, "-g"))
     head = "\n".join(takewhile(lambda line: not line.startswith("#Consumer Subscription"), run.out.splitlines()))
     assert text.properties(head, " : ") == {key: value.strip() for key, value in member["properties"].items()}
     held = {
@@ -204,7 +204,7 @@ def _four(run: MqadminRun, heading: str, after: str) -> list[list[str]]:
 
 
 def consumer_config(run: MqadminRun, ask: Ask) -> None:
-    (row,) = answer(ask, "group", "config", "-g", _of(run, "-g"))["brokers"]
+    (row,) = answer(ask, "group", "describe", "-g", _of(run, "-g"), partly=True)["brokers"]
     printed = text.properties(run.out, " =  ")
     ours = {
         "groupName": _of(run, "-g"),
@@ -415,7 +415,7 @@ def exported_metadata(run: MqadminRun, ask: Ask) -> None:
             config["writeQueueNums"],
         )
     for name, config in printed.get("subscriptionGroupTable", {}).items():
-        (row,) = answer(ask, "group", "config", "-g", name)["brokers"]
+        (row,) = answer(ask, "group", "describe", "-g", name, partly=True)["brokers"]
         assert (row["retry_max_times"], row["consume_enable"]) == (config["retryMaxTimes"], config["consumeEnable"])
     assert printed.get("topicConfigTable") or printed.get("subscriptionGroupTable")
 
@@ -436,7 +436,7 @@ def nothing(run: MqadminRun, ask: Ask) -> None:
         "consumerProgress": ("group", "lag", "-g"),
         "consumerConnection": ("group", "members", "-g"),
         "consumerStatus": ("group", "members", "-g"),
-        "getConsumerConfig": ("group", "config", "-g"),
+        "getConsumerConfig": ("group", "describe", "-g"),
         "producerConnection": ("producer", "list", "-g"),
         "queryMsgById": ("message", "get", "-i"),
         "queryMsgByUniqueKey": ("message", "get", "-i"),

@@ -17,7 +17,7 @@ SAME = (
     ("broker", "config"),
     ("broker", "config", "broker-a", "--key", "broker*"),
     ("cluster", "describe"),
-    ("group", "config", "-g", "G"),
+    ("group", "describe", "-g", "G"),
     ("group", "list"),
     ("producer", "list"),
     ("topic", "describe", "-t", "Pay"),
@@ -75,17 +75,17 @@ def test_members_of_a_snapshot(live: Run, cluster: EmbeddedCluster, tmp_path: Pa
     for verb in ("members", "describe"):
         (row,) = live("group", verb, "-g", "G", "--snapshot", file, "-o", "json").json["members"]
         assert (row["client_id"], row["queue_count"], row["subscriptions"]) == (client, 6, "Pay: A || B")
-    instance = live("group", "member", client, "-g", "G", "--snapshot", file, "-o", "json").json
+    instance = live("group", "members", "--client", client, "-g", "G", "--snapshot", file, "-o", "json").json
     held = [item for item in instance["queues"] if item["topic"] == "Pay"]
     assert (instance["thread_count"], len(held)) == (3, 4)
-    assert live("group", "member", "nobody@1", "-g", "G", "--snapshot", file).exit_code == 66
+    assert live("group", "members", "--client", "nobody@1", "-g", "G", "--snapshot", file).exit_code == 66
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("broker", "describe", "broker-z"), "there is no broker broker-z"),
-        (("group", "config", "-g", "nope"), "there is no consumer group nope"),
+        (("group", "describe", "-g", "nope"), "there is no consumer group nope"),
         (("topic", "stats", "-t", "nope"), "there is no topic nope"),
         (("topic", "route", "-t", "nope"), "nope"),
     ],

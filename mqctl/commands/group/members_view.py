@@ -28,7 +28,7 @@ class _Property:
 
 
 def instance_document(instance: InstanceReport) -> Document:
-    """Builds the document of `group member`; its records are the queues."""
+    """Builds the document of `group members --client`; its records are the queues."""
     rows = [_Property(key, item) for key, item in sorted(instance.properties.items())]
     kind = {True: Word("orderly"), False: Word("concurrent"), None: sentence("instance-not-reported", "not reported")}[
         instance.orderly
