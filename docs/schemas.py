@@ -45,7 +45,7 @@ from mqctl.commands.subscription.view import ReleaseReport, SubscriptionCheckAll
 from mqctl.commands.top.view import TopFrame
 from mqctl.commands.topic.entries_view import EntryList
 from mqctl.commands.topic.traffic_view import Traffic
-from mqctl.commands.topic.view import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats
+from mqctl.commands.topic.view import Route, TopicDescription, TopicListReport
 from mqctl.commands.transaction.check_view import TransactionCheckReport
 from mqctl.commands.transaction.view import TransactionDetail, TransactionList
 from mqctl.lag.current import LagReport
@@ -134,10 +134,8 @@ LIVE: dict[str, type] = {
     "top/1": TopFrame,
     "topic.describe/1": TopicDescription,
     "topic.entries/1": EntryList,
-    "topic.groups/1": GroupsOfTopic,
     "topic.list/1": TopicListReport,
     "topic.route/1": Route,
-    "topic.stats/1": TopicStats,
     "topic.traffic/1": Traffic,
     "lock.show/1": LockReport,
     "order.check/1": OrderCheckReport,

@@ -217,15 +217,12 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("top",), "Show brokers, groups and topics as they change."),
     Entry(("topic", "create"), "Create a topic, by plan.", "changes"),
     Entry(("topic", "delete"), "Delete a topic that nobody uses, by plan.", "destroys"),
-    Entry(("topic", "describe"), "Show a topic's settings, queues and groups."),
+    Entry(("topic", "describe"), "Show a topic's settings, bounds of its queues, and groups."),
     Entry(("topic", "entries"), "Show the raw entries of a consume queue."),
-    Entry(("topic", "groups"), "List the consumer groups of a topic."),
     Entry(("topic", "list"), "List every topic with its brokers and queues."),
-    Entry(("topic", "order"), "Set the order configuration of a topic, by plan.", "changes"),
     Entry(("topic", "route"), "Show where a topic is, as each name server reports it."),
-    Entry(("topic", "stats"), "Show the bounds of a topic's queues."),
     Entry(("topic", "traffic"), "Show what goes into topics and out to groups."),
-    Entry(("topic", "update"), "Change queues and permissions of a topic, by plan.", "changes"),
+    Entry(("topic", "update"), "Change queues, permissions or order of a topic, by plan.", "changes"),
     Entry(("transaction", "check"), "Check transactions: pending, given up, nobody to ask."),
     Entry(("transaction", "list"), "List pending and discarded transactions."),
     Entry(("transaction", "resume"), "Have discarded transactions checked again, by plan.", "changes"),
@@ -260,6 +257,9 @@ ALIASES: dict[Path, str] = {
     ("group", "member"): "group members --client=",
     ("profile", "list"): "profile show",
     ("stacks", "watch"): "stacks dump --watch",
+    ("topic", "groups"): "topic describe",
+    ("topic", "order"): "topic update",
+    ("topic", "stats"): "topic describe",
 }
 """Old names of commands that were merged into others, and what each means now; `...` is where the arguments go when
 they do not come last, and an option that ends with `=` takes the first of them. An old name answers as the present one

@@ -112,13 +112,13 @@ TABLE: tuple[SubCommand, ...] = (
         "topic route -t TOPIC",
         note=sentence("cli-asks-every-name-server", "asks every name server and shows where they disagree"),
     ),
-    _whole("topicStatus", "topic stats -t TOPIC"),
+    _whole("topicStatus", "topic describe -t TOPIC"),
     _whole("topicClusterList", "topic describe -t TOPIC", "cluster list"),
     _whole(
         "topicList",
         "topic list",
         note=sentence(
-            "cli-mqadmin-option-topic-groups", "`-c` of mqadmin, the groups of each topic, is `topic groups`"
+            "cli-mqadmin-option-topic-groups", "`-c` of mqadmin, the groups of each topic, is in `topic describe`"
         ),
     ),
     _part(
@@ -132,7 +132,7 @@ TABLE: tuple[SubCommand, ...] = (
     ),
     _whole(
         "updateOrderConf",
-        "topic order -t TOPIC --set CONFIG",
+        "topic update -t TOPIC --order CONFIG",
         note=sentence("cli-written-every-name-server", "written to every name server, and read back"),
     ),
     _only_5("updateStaticTopic", CommandCoverage.NONE, _STATIC),
@@ -233,8 +233,8 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("queryCq", "topic entries -t TOPIC -q N"),
     _whole("producer", "producer list --all"),
     _whole("producerConnection", "producer list -g GROUP"),
-    _whole("updateKvConfig", "cluster set-kv NAMESPACE KEY=VALUE", "topic order -t TOPIC --set CONFIG"),
-    _whole("deleteKvConfig", "cluster set-kv NAMESPACE --remove KEY", "topic order -t TOPIC --remove"),
+    _whole("updateKvConfig", "cluster set-kv NAMESPACE KEY=VALUE", "topic update -t TOPIC --order CONFIG"),
+    _whole("deleteKvConfig", "cluster set-kv NAMESPACE --remove KEY", "topic update -t TOPIC --no-order"),
     _whole("wipeWritePerm", "broker wipe-write-perm BROKER"),
     _whole("addWritePerm", "broker add-write-perm BROKER"),
     _whole("getNamesrvConfig", "cluster config"),

@@ -19,7 +19,7 @@ _OURS: dict[tuple[str, ...], str] = {
     ("offset", "show"): "group lag --by queue",
     ("topic", "queues"): "topic describe",
     ("topic", "show"): "topic describe",
-    ("topic", "consumers"): "topic groups | topic describe",
+    ("topic", "consumers"): "topic describe",
     ("topic", "owners"): "topic describe",
     ("topic", "owner"): "topic describe",
     ("topic", "lag"): "group lag -t",

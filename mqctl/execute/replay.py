@@ -180,7 +180,7 @@ def _read(work: Publishing, item: StretchPart) -> tuple[list[Message], int]:
         ),
         remedy=sentence(
             "replay-queue-cut-since-plan",
-            "the queue was cut since the plan was made; look with mqctl topic stats, and plan anew",
+            "the queue was cut since the plan was made; look with mqctl topic describe, and plan anew",
         ),
     )
 

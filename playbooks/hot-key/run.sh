@@ -35,7 +35,7 @@ ORDER=${ORDER:-}
 WINDOW=${WINDOW:-2s}
 
 # 1. How are messages spread over the queues?
-step "0 69 74 75 76" mqctl topic stats -t "${TOPIC}"
+step "0 69 74 75 76" mqctl topic describe -t "${TOPIC}"
 
 # 2. Which keys are hot, does each lie in one queue only, and what would more queues move?
 step "0 1 3" mqctl order check -t "${TOPIC}" ${KEY:+--key "${KEY}"} --queues "${QUEUES}"
@@ -60,4 +60,4 @@ echo 'decide: faster: Make one call faster: an orderly queue passes one batch at
 echo 'decide: fix_order: Fix the queues of the topic in the name servers'"'"' order configuration (-p order).'
 
 # 7. Set the order configuration in every name server.
-echo 'then, when choice.way == '"'"'fix_order'"'"' && order: mqctl topic order -t TOPIC --set ORDER'
+echo 'then, when choice.way == '"'"'fix_order'"'"' && order: mqctl topic update -t TOPIC --order ORDER'

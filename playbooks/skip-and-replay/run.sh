@@ -38,7 +38,7 @@ REPLAY_PLAN=${REPLAY_PLAN:-backlog.json}
 step "0 69 74 75 76" mqctl group lag -g "${GROUP}" -t "${TOPIC}"
 
 # 2. Who else consumes this topic? A replay into the topic itself reaches all of them.
-step "0 69 74 75 76" mqctl topic groups -t "${TOPIC}"
+step "0 69 74 75 76" mqctl topic describe -t "${TOPIC}"
 
 # 3. Which of the three ways? All three need idempotent consumers.
 echo 'decide: reset: Skip the backlog with the group itself and write the stretch down. Fast, no release. Loses - skipped messages stay unconsumed until you replay them, within the retention.'

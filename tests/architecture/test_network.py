@@ -151,7 +151,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("replay", "resume", "none"),
     ("replay", "status", "none"),
     ("topic", "delete", "-t", "Pay"),
-    ("topic", "order", "-t", "Pay", "--remove"),
+    ("topic", "update", "-t", "Pay", "--no-order"),
     ("transaction", "resume", "-t", "Pay"),
     ("transaction", "show", "7F00000100002A9F0000000000000000"),
     ("undo", "none"),

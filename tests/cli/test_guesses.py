@@ -46,7 +46,7 @@ def following(outcome: Outcome) -> str:
         ("consumerStatus -g G", "mqctl subscription check -g G"),
         ("consumerStatus -g G -i me", "mqctl group members --client me -g G"),
         ("brokerStatus -b broker-a", "mqctl broker describe broker-a"),
-        ("topicStatus", "mqctl topic stats -t TOPIC"),
+        ("topicStatus", "mqctl topic describe -t TOPIC"),
     ],
 )
 def test_mqadmins_words_are_answered_with_ours(mqctl: Run, typed: str, ours: str) -> None:
@@ -118,7 +118,7 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
         ("group lag G --wait", "mqctl group lag G --until 'lag<1'"),
         ("group lag G --wait 30", "mqctl group lag G --until 'lag<1' --timeout 30s"),
         ("message query -t T -k K", "mqctl message find -t T --key K"),
-        ("topic consumers T", "mqctl topic groups T"),
+        ("topic consumers T", "mqctl topic describe T"),
         ("topic consumers T --queue 2", "mqctl topic describe T --queue 2"),
         ("replay -g G -t T --by-duration 5m", "mqctl offset reset -g G -t T --by-duration 5m"),
         ("replay G", "mqctl offset reset G --by-duration 10m"),
@@ -192,7 +192,7 @@ def test_a_second_name_is_the_topic(typed: str, option: str) -> None:
             "shipping",
             "of a group with that name: mqctl group describe shipping; of a topic: mqctl topic describe shipping",
         ),
-        ("topic orders", "mqctl topic order; of a topic with that name: mqctl topic describe orders"),
+        ("topic updates", "mqctl topic update; of a topic with that name: mqctl topic describe updates"),
         ("group waits G", "mqctl group --help"),
     ],
 )

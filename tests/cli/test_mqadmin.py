@@ -52,9 +52,9 @@ def test_a_name_is_found_in_any_case(mqctl: Run) -> None:
             "mqadmin": "topicStatus",
             "versions": "4.9.8, 5.3.3",
             "coverage": "whole",
-            "commands": ["mqctl topic stats -t TOPIC"],
+            "commands": ["mqctl topic describe -t TOPIC"],
             "note": "",
-            "commands_argv": [["mqctl", "topic", "stats", "-t", "TOPIC"]],
+            "commands_argv": [["mqctl", "topic", "describe", "-t", "TOPIC"]],
             "note_key": None,
             "note_values": None,
         }

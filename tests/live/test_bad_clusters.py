@@ -43,10 +43,8 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("subscription", "check", "-g", "G"),
     ("top", "--once", "--every", "100ms"),
     ("topic", "describe", "-t", "Pay"),
-    ("topic", "groups", "-t", "Pay"),
     ("topic", "list"),
     ("topic", "route", "-t", "Pay"),
-    ("topic", "stats", "-t", "Pay"),
 )
 JUDGING = {"doctor", "subscription"}
 
@@ -279,7 +277,7 @@ ACL = "org.apache.rocketmq.acl.common.AclException: No acl config for this acces
         ("message", "peek", "-t", "Pay"),
         ("message", "tail", "-t", "Pay"),
         ("topic", "list"),
-        ("topic", "stats", "-t", "Pay"),
+        ("topic", "describe", "-t", "Pay"),
     ],
     ids=" ".join,
 )

@@ -19,8 +19,6 @@ ONE_NOUN = [
     ("group", "members"),
     ("topic", "describe"),
     ("topic", "route"),
-    ("topic", "groups"),
-    ("topic", "stats"),
     ("allocation", "show"),
     ("subscription", "show"),
     ("subscription", "check"),

@@ -64,7 +64,7 @@ def test_n11_cells_of_yes_and_no_are_chinese_and_commands_stay_as_they_are_typed
 ENGLISH = re.compile(r"(?<![\w/.:%=-])[a-z]{2,}[,;:]? (?:\d+ )?[a-z]{2,}[,;:]? [a-z]{2,}\b")
 WORDS_OF_OURS = re.compile(r"\b(?:steady|growing|caught-up|waiting|held|normal|master|in-sync|early|exhausted)\b")
 READ = (
-    *(("top", "--once", "--every", "100ms"), ("topic", "stats", "-t", "Pay"), ("topic", "list"), ("ha", "status")),
+    *(("top", "--once", "--every", "100ms"), ("topic", "describe", "-t", "Pay"), ("topic", "list"), ("ha", "status")),
     *(("topic", "describe", "-t", "Pay"), ("dlq", "show", "-g", "G"), ("lock", "show", "-g", "G")),
     *(("order", "check", "-t", "Pay", "--key", "none"), ("group", "describe", "G"), ("cluster", "export")),
 )

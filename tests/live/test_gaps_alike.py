@@ -78,11 +78,9 @@ READS: dict[str, Read] = {
     "subscription check": Read(OF_GROUP, codes=(MEMBERS, RUNNING), end=3),
     "subscription show": Read(OF_GROUP, codes=(MEMBERS, RUNNING)),
     "top": Read(("--count", "1", "--every", "100ms"), unhurt=(30, 31, 38, MEMBERS, 208, RUNNING, 402)),
-    "topic describe": Read(OF_TOPIC),
+    "topic describe": Read((*OF_TOPIC, "--retained")),
     "topic entries": Read((*OF_TOPIC, "-q", "0")),
-    "topic groups": Read(OF_TOPIC),
     "topic list": Read(),
-    "topic stats": Read((*OF_TOPIC, "--retained")),
     "topic traffic": Read(OF_TOPIC),
     # How many checks there may be stands beside how many were made.
     "transaction check": Read(unhurt=(26,), end=3),
@@ -179,7 +177,7 @@ def test_machine_output_names_the_cause(cluster: EmbeddedCluster, run: Ran, name
         assert {"part", "reason", "scope", "subject", "broker"} <= gaps[0].keys()
 
 
-@pytest.mark.parametrize("name", ["broker list", "group lag", "topic stats", "message peek", "group members"])
+@pytest.mark.parametrize("name", ["broker list", "group lag", "topic describe", "message peek", "group members"])
 def test_a_broker_that_never_answers_has_timed_out(cluster: EmbeddedCluster, run: Ran, name: str) -> None:
     cluster.fault(None, Drop(), server="broker-b")
     assert run(name, "--timeout", "600ms")[0] == TIMED_OUT

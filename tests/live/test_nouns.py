@@ -71,10 +71,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "top/1": ("top", "--once", "--every", "100ms"),
     "topic.describe/1": ("topic", "describe", "-t", "Pay"),
     "topic.entries/1": ("topic", "entries", "-t", "Pay", "-q", "0"),
-    "topic.groups/1": ("topic", "groups", "-t", "Pay"),
     "topic.list/1": ("topic", "list"),
     "topic.route/1": ("topic", "route", "-t", "Pay"),
-    "topic.stats/1": ("topic", "stats", "-t", "Pay"),
     "topic.traffic/1": ("topic", "traffic"),
     "ha.status/1": ("ha", "status"),
     "lock.show/1": ("lock", "show", "-g", "G"),
@@ -153,10 +151,10 @@ def test_topics(live: Run) -> None:
     assert (topic["topic"], topic["read_queue_count"], topic["perm"]) == ("Pay", 4, "RW-")
     kinds = {row["topic"]: row["kind"] for row in json(live, "topic", "list", "--all")["topics"]}
     assert (kinds["TBW102"], kinds["broker-a"], kinds["DefaultCluster"]) == ("system", "system", "system")
-    stats = json(live, "topic", "stats", "-t", "Pay")
+    stats = json(live, "topic", "describe", "-t", "Pay")
     assert (stats["message_count"], len(stats["queues"])) == (10, 4)
     assert {row["first_store_time_ms"] for row in stats["queues"]} == {None}
-    kept = json(live, "topic", "stats", "-t", "Pay", "--retained")["queues"]
+    kept = json(live, "topic", "describe", "-t", "Pay", "--retained")["queues"]
     assert [row["message_count"] for row in kept] == [5, 0, 5, 0]
     for row in kept:
         if row["message_count"]:
@@ -164,7 +162,7 @@ def test_topics(live: Run) -> None:
             assert row["retained_ms"] == row["last_store_time_ms"] - row["first_store_time_ms"]
         else:
             assert (row["first_store_time_ms"], row["retained_ms"]) == (None, None)
-    assert json(live, "topic", "groups", "-t", "Pay")["groups"] == [
+    assert json(live, "topic", "describe", "-t", "Pay")["groups"] == [
         {"group": "G", "brokers": "broker-a, broker-b", "consume_mode": None}
     ]
     route = json(live, "topic", "route", "-t", "Pay")
@@ -227,7 +225,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("message", "peek", "-t", "nope"), 66, "next: mqctl topic list --all"),
         (("message", "peek", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list --all"),
         (("doctor", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list"),
-        (("topic", "stats", "-t", "pay"), 66, "next: did you mean Pay? mqctl topic list --all"),
+        (("topic", "describe", "-t", "pay"), 66, "next: did you mean Pay? mqctl topic list --all"),
         (("broker", "describe", "broker-c"), 66, "did you mean broker-"),
         (("snapshot", "show", "/nonexistent"), 66, "mqctl snapshot save FILE"),
         (("message", "peek", "-t", "Pay", "--offset", "1", "--from-start"), 64, "cannot be combined"),

@@ -124,9 +124,9 @@ def test_parts_in_brackets_are_left_out_without_their_values() -> None:
 
 
 def test_a_value_cannot_become_words_of_its_own() -> None:
-    assert template.filled("topic stats -t {topic}", {"topic": "x --execute"}) == [
+    assert template.filled("topic describe -t {topic}", {"topic": "x --execute"}) == [
         "topic",
-        "stats",
+        "describe",
         "-t",
         "x --execute",
     ]

@@ -24,9 +24,8 @@ FACTS: list[tuple[str, str, object]] = [
     # A busy machine makes answers slow; ports for HA accept and say nothing.
     ("broker reach", "ports[?!contains(['answers', 'slow'], state) && role!='HA'].role", []),
     ("topic route flow", "brokers[].[broker, read_queue_count]", [["broker-a", 8], ["broker-b", 8]]),
-    ("topic stats flow", "length(queues)", 16),
+    ("topic describe flow", "length(queues)", 16),
     ("topic describe flow", "groups[].group", ["fast"]),
-    ("topic groups flow", "groups[].group", ["fast"]),
     ("group list", "groups[].[group, member_count, topics]", [["fast", 1, "flow"]]),
     # Those of the topic, and of its retry topic one on each broker, which it takes once it knows of them.
     ("group describe fast", "length(members[?queue_count >= `16` && queue_count <= `18`])", 1),

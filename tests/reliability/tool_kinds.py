@@ -150,7 +150,7 @@ CLUSTER_KINDS: dict[str, ClusterKind] = {
     ),
     "topic create": _settings("New", "topic", "create", "-t", "New", "--queues", "3"),
     "topic update": _settings("Pay", "topic", "update", "-t", "Pay", "--queues", "4"),
-    "topic order": _settings("Pay", "topic", "order", "-t", "Pay", "--set", "broker-a:2;broker-b:2"),
+    "topic update, order": _settings("Pay", "topic", "update", "-t", "Pay", "--order", "broker-a:2;broker-b:2"),
     "cluster set-kv": _settings("TOOLS", "cluster", "set-kv", "TOOLS", "owner=payments"),
     "topic delete": _settings("Idle", "topic", "delete", "-t", "Idle", again=False),
     "group create": _settings("New", "group", "create", "-g", "New"),

@@ -93,7 +93,7 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
 TWO_CAUSES = {
     "MQ205": ("two processes", "reconnected", "group members"),
     "MQ206": ("do not reach", "do not know", "broker reach", "topic route"),
-    "MQ301": ("hash", "added later", "topic stats"),
+    "MQ301": ("hash", "added later", "topic describe"),
     "MQ307": ("waiting", "busy", "stacks"),
     "MQ308": ("pull thread", "clock", "stacks"),
     "MQ309": ("same subscription", "do not see", "again"),

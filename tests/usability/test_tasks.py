@@ -133,7 +133,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("group lag -t orders --queue 2", "127.0.0.1@one", "127.0.0.1@two", most=8),
         step("topic describe orders -q 9", "no queue 9", "0 to 3", code=66, most=2),
         step("topic describe stream-3 -q 0", "nobody", "50 of 400 shown", most=70),
-        step("topic consumers orders", "mqctl topic groups orders", code=64, most=3),
+        step("topic consumers orders", "mqctl topic describe orders", code=64, most=3),
         step("consumer lag billing", "mqctl group lag billing", code=64, most=3),
     ),
     "tags that differ": (

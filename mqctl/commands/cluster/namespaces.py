@@ -60,7 +60,7 @@ def plan_key_values(asking: Asking, namespace: str, values: Mapping[str, str | N
             reason=sentence(
                 "settings-values-checked-against-queues", "its values are checked against the queues of the topic"
             ),
-            remedy=sentence("settings-topic-order-set", "mqctl topic order -t TOPIC --set or --remove"),
+            remedy=sentence("settings-topic-order-set", "mqctl topic update -t TOPIC --order or --no-order"),
         )
     if not namespace or "/" in namespace:
         raise UsageError(

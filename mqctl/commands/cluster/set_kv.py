@@ -34,7 +34,8 @@ def command(
 ) -> int:
     """Plan other values of keys in every name server; with --execute, write them and read them back.
 
-    Name servers read no namespace but that of order topics (`mqctl topic order`); others belong to tools and clients.
+    Name servers read no namespace but that of order topics (`mqctl topic update --order`); others belong to tools
+    and clients.
     """
     requested: dict[str, str | None] = dict.fromkeys(remove or ())
     for item in values or ():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "mqctl topic update -t orders --queues 16",
     "mqctl topic update -t orders --queues 4 --execute --confirm orders",
+    "mqctl topic update -t orders --order 'broker-a:4;broker-b:4'",
     "mqctl topic update -t %DLQ%order-service --perm RW --execute --confirm %DLQ%order-service",
 )
 
@@ -44,6 +47,11 @@ def command(
     perm: PermOption = None,
     attributes: AttributeOption = None,
     broker: OnlyBrokersOption = None,
+    order: Annotated[
+        str | None,
+        typer.Option("--order", "--set", metavar="BROKER:QUEUES;...", help="The only queues for producers to use."),
+    ] = None,
+    no_order: Annotated[bool, typer.Option("--no-order", "--remove", help="Let producers use every queue.")] = False,
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
     namesrv: NamesrvOption = None,
@@ -57,23 +65,33 @@ def command(
     Fewer queues take two runs: the first stops producers from writing to the others; the second, refused while any
     group has messages there, stops consumers from reading them. The plan estimates from a sample of stored messages
     what share of keys would move to another queue.
+
+    --order and --no-order change the order configuration, in every name server and apart from other settings. An
+    ordered topic keeps its queues when a broker is down: producers then fail instead of using others.
     """
     request = topic_request(queues, read_queues, write_queues, perm, attributes)
-    if request.empty:
+    ordering = [name for name, given in (("--order", order), ("--no-order", no_order)) if given]
+    if ordering and (len(ordering) > 1 or broker or not request.empty):
+        raise UsageError(
+            sentence("topic-order-plan-own", "the order configuration has a plan of its own"),
+            remedy=sentence("topic-give-order-alone", "give {ordering:or} alone", ordering=ordering),
+        )
+    if request.empty and not ordering:
         raise UsageError(
             sentence("no-change-given", "no change given"),
             remedy=sentence(
                 "topic-give-queues-read",
-                "give --queues, --read-queues, --write-queues, --perm or --attribute",
+                "give --queues, --read-queues, --write-queues, --perm, --attribute, --order or --no-order",
             ),
         )
     from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.topics import late_messages, plan_update
+    from mqctl.operations.settings.topics import late_messages, plan_order, plan_update
 
     plans: list[SettingPlan] = []
 
     def make(asking: Asking) -> SettingPlan:
-        plans.append(plan_update(asking, topic, request, broker or ()))
+        update = plan_order(asking, topic, order) if ordering else plan_update(asking, topic, request, broker or ())
+        plans.append(update)
         return plans[-1]
 
     document, code = run_setting_change(

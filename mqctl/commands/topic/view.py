@@ -132,15 +132,6 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicStats:
-    """Machine form of `topic stats`."""
-
-    topic: str
-    message_count: int
-    queues: list[QueueRow]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOfTopic:
     """A consumer group that subscribes a topic or has offsets on it.
 
@@ -152,14 +143,6 @@ class GroupOfTopic:
     group: str
     brokers: str
     consume_mode: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupsOfTopic:
-    """Machine form of `topic groups`."""
-
-    topic: str
-    groups: list[GroupOfTopic]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,39 +242,10 @@ def _retained_ms(queue: QueueState) -> int | None:
     return max(0, queue.last_store_time_ms - queue.first_store_time_ms)
 
 
-def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> Document:
-    """Builds the document of `topic stats`."""
-    total = sum(row.message_count for row in rows)
-    line = sentence(
-        "topic-total",
-        "{total} in {rows} of {topic}",
-        total=counted(total, "message"),
-        rows=counted(len(rows), "queue"),
-        topic=topic,
-    )
-    return Document(
-        schema="topic.stats/1",
-        value=TopicStats(topic=topic, message_count=total, queues=list(rows)),
-        records=rows,
-        blocks=[Table(RETAINED_COLUMNS if retained else QUEUE_COLUMNS, rows), Paragraphs([line])],
-    )
-
-
 def _with_mode(columns: Sequence[Column], rows: Sequence[GroupOfTopic | QueueLag]) -> Sequence[Column]:
     """Leaves the mode out where none is set."""
     some_set = any(row.consume_mode for row in rows)
     return [column for column in columns if some_set or column.key != "consume_mode"]
-
-
-def groups_document(topic: str, rows: Sequence[GroupOfTopic]) -> Document:
-    """Builds the document of `topic groups`."""
-    value = GroupsOfTopic(topic=topic, groups=list(rows))
-    table = Table(
-        _with_mode(GROUP_COLUMNS, rows),
-        rows,
-        empty=sentence("topic-no-group-subscribes", "no group subscribes {topic} or has offsets on it", topic=topic),
-    )
-    return Document(schema="topic.groups/1", value=value, records=rows, blocks=[table])
 
 
 def describe_document(
@@ -300,11 +254,14 @@ def describe_document(
     queues: Sequence[QueueRow],
     groups: Sequence[GroupOfTopic],
     consumers: Sequence[QueueLag] | None = None,
+    *,
+    retained: bool = False,
 ) -> Document:
     """Builds the document of `topic describe`.
 
     Args:
         consumers: who consumes the queues, where certain ones were asked for; they take the place of the groups' table.
+        retained: the queues tell since when messages are kept.
     """
     brokers = [
         TopicOnBroker(
@@ -327,6 +284,7 @@ def describe_document(
         message_count=total,
         consumers=None if consumers is None else list(consumers),
     )
+    queue_columns = RETAINED_COLUMNS if retained else QUEUE_COLUMNS
     queue_count, broker_count = counted(len(queues), "queue"), counted(len(brokers), "broker")
     blocks: list[Table | Paragraphs] = [
         Paragraphs(
@@ -342,8 +300,14 @@ def describe_document(
             ]
         ),
         Table(CONFIG_COLUMNS, brokers),
-        Table(QUEUE_COLUMNS, queues),
-        Table(_with_mode(GROUP_COLUMNS, groups), groups, empty=sentence("empty-no-consumer-group", "no consumer group"))
+        Table(queue_columns, queues),
+        Table(
+            _with_mode(GROUP_COLUMNS, groups),
+            groups,
+            empty=sentence(
+                "topic-no-group-subscribes", "no group subscribes {topic} or has offsets on it", topic=topic
+            ),
+        )
         if consumers is None
         else Table(
             _with_mode(CONSUMER_COLUMNS, consumers),
@@ -365,7 +329,7 @@ def describe_document(
                 ]
             )
         )
-    rows, columns = (brokers, CONFIG_COLUMNS) if consumers is None else (consumers, CONSUMER_COLUMNS)
+    rows, columns = (queues, queue_columns) if consumers is None else (consumers, CONSUMER_COLUMNS)
     return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)
 
 

@@ -390,11 +390,11 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
         effect="One consumer instance handles this queue alone; more instances do not help.",
         advice="Spread the key (add a salt where order allows), or check the selector's hash. If many keys share the queue of "
         "an orderly group, key-ordered consumption handles them in parallel. Queues that were "
-        "added later hold fewer messages, which is normal: `mqctl topic stats` shows whether the same queue "
+        "added later hold fewer messages, which is normal: `mqctl topic describe` shows whether the same queue "
         "is still the one that grows.",
         explain="A queue is hot when it holds more than twice the mean of its topic. Keys are sampled evenly over the queue.",
         next_command="mqctl report backlog {source} -t {topic} --by queue",
-        live_command="mqctl topic stats {source} -t {topic}",
+        live_command="mqctl topic describe {source} -t {topic}",
     ),
 )
 def hot_queue(case: Case) -> Iterator[Verdict]:

@@ -321,7 +321,7 @@ def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
             "unreadable": "The order configuration of {topic} is {conf}; producers read BROKER:QUEUES;BROKER:QUEUES.",
         },
         effect="Sends to a queue that does not exist are refused; what producers cannot read leaves them without a route, and every send fails.",
-        advice="Correct it on all name servers: `mqctl topic order`.",
+        advice="Correct it on all name servers: `mqctl topic update --order`.",
         explain="Where a name server runs with orderMessageEnable, producers take the queues of such a topic from ORDER_TOPIC_CONFIG and not from the topic's settings.",
         next_command="mqctl topic route {source} -t {topic}",
     ),

@@ -90,9 +90,9 @@ def test_reading_changing_sending_and_consuming_with_keys(asked: Run, guarded: E
 @pytest.mark.parametrize(
     ("words", "never"),
     [
-        (("topic", "stats", "-t", "Both"), "nothing to show"),
+        (("topic", "describe", "-t", "Both"), "nothing to show"),
         (("topic", "list"), "nothing to show"),
-        (("topic", "groups", "-t", "Both"), "no group"),
+        (("topic", "describe", "-t", "Both"), "no group"),
         (("topic", "entries", "-t", "Both", "-q", "0"), "no entry"),
         (("group", "lag"), "no group has"),
         (("group", "members", "-g", "G"), "nobody"),

@@ -401,7 +401,7 @@ def test_a_namespace_is_written_to_every_name_server_and_undone(live: Run, clust
         (("cluster", "set-kv", "TOOLS"), 64, "KEY=VALUE"),
         (("cluster", "set-kv", "TOOLS", "a=1", "--remove", "a"), 64, "each key once"),
         (("cluster", "set-kv", "a/b", "a=1"), 64, "without /"),
-        (("cluster", "set-kv", "ORDER_TOPIC_CONFIG", "Pay=broker-a:1"), 64, "mqctl topic order"),
+        (("cluster", "set-kv", "ORDER_TOPIC_CONFIG", "Pay=broker-a:1"), 64, "mqctl topic update -t TOPIC --order"),
         (("cluster", "set-kv", "TOOLS", "a=1", "--execute"), 76, "--confirm TOOLS"),
         (("group", "create", "-g", "DEFAULT_CONSUMER"), 64, "DEFAULT_CONSUMER"),
         (("group", "create", "-g", "G", "--retry-max", "1"), 76, "other settings"),

@@ -56,7 +56,7 @@ PLANS = [
     ("topic", "update", "-t", "Pay", "--queues", "1"),
     ("topic", "update", "-t", "Pay", "--perm", "R"),
     ("topic", "delete", "-t", "Pay", "--drop-unread"),
-    ("topic", "order", "-t", "Pay", "--set", "broker-a:2"),
+    ("topic", "update", "-t", "Pay", "--order", "broker-a:2"),
     ("cluster", "set-kv", "TOOLS", "owner=payments"),
 ]
 
@@ -219,7 +219,7 @@ def test_a_group_that_is_new_to_a_topic_reads_it_whatever_the_release_tells(
     with Peer(cluster.broker("broker-a").address) as peer:
         peer.version = 61
         heartbeat(peer, "client-9", group="Fresh", subscriptions={"Pay": "*"})
-        listed = live("topic", "groups", "-t", "Pay", "-o", "json").json["groups"]
+        listed = live("topic", "describe", "-t", "Pay", "-o", "json").json["groups"]
         used = live("topic", "delete", "-t", "Pay", *sure())
     assert [(row["group"], row["brokers"]) for row in listed] == [("Fresh", "broker-a"), ("G", "broker-a, broker-b")]
     assert (used.exit_code, "group Fresh subscribes to it" in used.stderr) == (76, True), used
@@ -276,14 +276,14 @@ def test_a_broker_that_falls_silent_is_unknown_and_undo_asks_anew(live: Run, clu
 
 
 def test_the_order_configuration_is_written_to_every_name_server(live: Run) -> None:
-    words = ("topic", "order", "-t", "Pay", "--set", "broker-a:2;broker-b:1")
+    words = ("topic", "update", "-t", "Pay", "--order", "broker-a:2;broker-b:1")
     done = live(*words, *sure())
     assert (done.exit_code, [step["state"] for step in done.json["steps"]]) == (0, ["confirmed"] * 2), done.stderr
     plan = live("topic", "update", "-t", "Pay", "--queues", "4").stdout
     assert "keeps the order configuration broker-a:2;broker-b:1" in plan
-    assert live("topic", "order", "-t", "Pay", "--remove", *sure()).exit_code == 0
+    assert live("topic", "update", "-t", "Pay", "--no-order", *sure()).exit_code == 0
     assert live("undo", done.json["id"], *sure()).exit_code == 0
-    assert "nothing to do" in live("topic", "order", "-t", "Pay", "--remove").stdout
+    assert "nothing to do" in live("topic", "update", "-t", "Pay", "--no-order").stdout
 
 
 def test_an_order_configuration_that_is_left_over_can_be_removed(live: Run, cluster: EmbeddedCluster) -> None:
@@ -291,8 +291,8 @@ def test_an_order_configuration_that_is_left_over_can_be_removed(live: Run, clus
     for address in cluster.namesrv.split(";"):
         links.ask(address, put_kv("ORDER_TOPIC_CONFIG", "Gone", "broker-z:4"), Deadline(60_000))
     links.close()
-    assert live("topic", "order", "-t", "Gone", "--set", "broker-a:1").exit_code == 66
-    done = live("topic", "order", "-t", "Gone", "--remove", *sure("Gone"))
+    assert live("topic", "update", "-t", "Gone", "--order", "broker-a:1").exit_code == 66
+    done = live("topic", "update", "-t", "Gone", "--no-order", *sure("Gone"))
     assert (done.exit_code, [step["old"] for step in done.json["steps"]]) == (0, [{"Gone": "broker-z:4"}] * 2)
 
 
@@ -365,8 +365,8 @@ def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:
             "the plan is about Pay",
         ),
         (("topic", "delete", "-t", "nope"), 66, "nope"),
-        (("topic", "order", "-t", "Pay"), 64, "--remove"),
-        (("topic", "order", "-t", "Pay", "--set", "broker-a:9"), 64, "broker-a:2"),
+        (("topic", "update", "-t", "Pay", "--no-order", "--perm", "R"), 64, "--no-order"),
+        (("topic", "update", "-t", "Pay", "--order", "broker-a:9"), 64, "broker-a:2"),
         (("undo", "20200101-000000-0000"), 66, "history"),
         (("undo", "../../x"), 66, "history"),
     ],

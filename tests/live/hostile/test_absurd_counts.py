@@ -33,7 +33,7 @@ def test_a_queue_id_beyond_32_bits_is_a_gap_and_no_wrong_usage(live: Run, cluste
     key = '{"brokerName":"broker-a","queueId":253402300800000,"topic":"Pay"}'
     offset = {"lastUpdateTimestamp": 0, "maxOffset": 5, "minOffset": 0}
     _fault(cluster, RequestCode.GET_TOPIC_STATS_INFO, {"offsetTable": {key: offset}})
-    outcome = live("topic", "stats", "-t", "Pay")
+    outcome = live("topic", "describe", "-t", "Pay")
     assert outcome.exit_code == 74
     assert "the id of a queue, of 32 bits, is expected, not '253402300800000'" in outcome.stderr
 

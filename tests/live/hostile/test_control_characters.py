@@ -81,7 +81,7 @@ READING: tuple[tuple[str, ...], ...] = (
     ("group", "lag", "-g", "G", "--advise", "--window", "1s"),
     ("group", "list"),
     ("group", "members", "--client", f"client{EVIL}{BREAK}", "-g", "G"),
-    ("topic", "groups", "-t", "Pay"),
+    ("topic", "describe", "-t", "Pay"),
     ("lock", "show", "-g", "G"),
     ("stacks", "dump", "-g", "G"),
     ("broker", "list"),

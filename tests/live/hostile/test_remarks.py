@@ -20,7 +20,8 @@ def refused(cluster: EmbeddedCluster) -> EmbeddedCluster:
 
 
 @pytest.mark.parametrize(
-    "words", [("group", "lag"), ("broker", "list"), ("topic", "stats", "-t", "Pay"), ("message", "peek", "-t", "Pay")]
+    "words",
+    [("group", "lag"), ("broker", "list"), ("topic", "describe", "-t", "Pay"), ("message", "peek", "-t", "Pay")],
 )
 def test_n16_a_gap_quotes_it_on_one_line(live: Run, refused: EmbeddedCluster, words: tuple[str, ...]) -> None:
     outcome = live(*words)

@@ -7,7 +7,7 @@ from tests.live.conftest import Run
 
 
 def test_each_queue_of_a_topic_gets_its_messages(live: Run) -> None:
-    before = live("topic", "stats", "-t", "Pay", "-o", "json").json["message_count"]
+    before = live("topic", "describe", "-t", "Pay", "-o", "json").json["message_count"]
     outcome = live("message", "probe", "-t", "Pay", "--count", "3", "--size", "64", "-o", "json")
     assert outcome.exit_code == 0, outcome.stderr
     rows = outcome.json["queues"]
@@ -15,13 +15,13 @@ def test_each_queue_of_a_topic_gets_its_messages(live: Run) -> None:
         (broker, queue, 3) for broker in ("broker-a", "broker-b") for queue in (0, 1)
     ]
     assert all(0 < row["median_ms"] <= row["max_ms"] for row in rows)
-    assert live("topic", "stats", "-t", "Pay", "-o", "json").json["message_count"] == before + 12
+    assert live("topic", "describe", "-t", "Pay", "-o", "json").json["message_count"] == before + 12
 
 
 def test_without_a_topic_each_broker_gets_them_in_its_own(live: Run) -> None:
     rows = live("message", "probe", "--broker", "broker-b", "--count", "1", "-o", "json").json["queues"]
     assert [(row["topic"], row["sent_count"], row["median_ms"]) for row in rows] == [("broker-b", 1, None)]
-    assert live("topic", "stats", "-t", "broker-b", "-o", "json").json["message_count"] >= 1
+    assert live("topic", "describe", "-t", "broker-b", "-o", "json").json["message_count"] >= 1
 
 
 def test_a_broker_that_refuses_is_named_and_not_asked_again(live: Run, cluster: EmbeddedCluster) -> None:
@@ -37,5 +37,5 @@ def test_a_broker_that_refuses_is_named_and_not_asked_again(live: Run, cluster: 
 def test_what_is_not_there_is_not_created(live: Run) -> None:
     outcome = live("message", "probe", "-t", "nope")
     assert (outcome.exit_code, "nope" in outcome.stderr) == (66, True)
-    assert live("topic", "stats", "-t", "nope").exit_code == 66
+    assert live("topic", "describe", "-t", "nope").exit_code == 66
     assert live("message", "probe", "--broker", "broker-z").exit_code == 66

@@ -78,7 +78,7 @@ def broker_status(run: MqadminRun, ask: Ask) -> None:
 
 
 def topic_status(run: MqadminRun, ask: Ask) -> None:
-    queues = answer(ask, "topic", "stats", "-t", _of(run, "-t"))["queues"]
+    queues = answer(ask, "topic", "describe", "-t", _of(run, "-t"), partly=True)["queues"]
     by_queue = {(row["broker"], row["queue_id"]): row for row in queues}
     printed = text.rows(run.out, "#Broker Name")
     assert len(printed) == len(by_queue)
@@ -431,7 +431,7 @@ def exported_metrics(run: MqadminRun, ask: Ask) -> None:
 def nothing(run: MqadminRun, ask: Ask) -> None:
     """mqadmin failed or printed nothing, and ended with 0; ours says so by its exit code or an empty list."""
     words = {
-        "topicStatus": ("topic", "stats", "-t"),
+        "topicStatus": ("topic", "describe", "-t"),
         "topicRoute": ("topic", "route", "-t"),
         "consumerProgress": ("group", "lag", "-g"),
         "consumerConnection": ("group", "members", "-g"),

@@ -200,9 +200,9 @@ def test_a_replay_asks_for_its_target(live: Run, cluster: EmbeddedCluster, tmp_p
     words = ("replay", "publish", "-t", "Pay", "--from-offset", "3", "--to", "Pay", "--execute")
     code, screen = at_terminal(cluster, tmp_path / "mqctl_state_dir", "", lambda: None, *words)
     assert (code, "published to Pay" in screen) == (76, True), screen
-    assert live("topic", "stats", "-t", "Pay", "-o", "json").json["message_count"] == 10
+    assert live("topic", "describe", "-t", "Pay", "-o", "json").json["message_count"] == 10
     code, screen = at_terminal(cluster, tmp_path / "mqctl_state_dir", "Pay", lambda: None, *words)
-    assert (code, live("topic", "stats", "-t", "Pay", "-o", "json").json["message_count"]) == (0, 14), screen
+    assert (code, live("topic", "describe", "-t", "Pay", "-o", "json").json["message_count"]) == (0, 14), screen
 
 
 def test_what_arrives_while_the_name_is_typed_is_not_skipped(

@@ -175,7 +175,7 @@ PLANNING = (
     "replay group -g Again -t Pay --from-offset 3",
     "replay publish -t Pay --from-offset 3 --to Pay",
     "topic create -t New --queues 3",
-    "topic order -t Pay --set broker-a:2",
+    "topic update -t Pay --order broker-a:2",
     "cluster set-kv TOOLS owner=payments",
     "topic delete -t Pay --drop-unread",
     "group create -g New",

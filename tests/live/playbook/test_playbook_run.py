@@ -194,7 +194,7 @@ def test_a_stop_condition_ends_it(live: Run, playbook: Path) -> None:
 
 
 def test_a_step_that_ends_unexpectedly_stops_it(live: Run, playbook: Path) -> None:
-    path = write(playbook, LAG.replace("group lag -g {group}", "topic stats -t nope"), RESET)
+    path = write(playbook, LAG.replace("group lag -g {group}", "topic describe -t nope"), RESET)
     outcome = live("playbook", "run", path, "-p", "group=G", "-o", "json")
     assert (outcome.exit_code, states(outcome)) == (2, {"lag": "unexpected"})
     (step,) = outcome.json["steps"]

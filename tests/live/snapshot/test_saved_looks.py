@@ -21,11 +21,9 @@ SAME = (
     ("group", "list"),
     ("producer", "list"),
     ("topic", "describe", "-t", "Pay"),
-    ("topic", "groups", "-t", "Pay"),
     ("topic", "list"),
     ("topic", "list", "--all"),
     ("topic", "route", "-t", "Pay"),
-    ("topic", "stats", "-t", "Pay"),
 )
 MOVING = {"observed_at_ms", "put_tps", "get_tps"}
 
@@ -86,7 +84,7 @@ def test_members_of_a_snapshot(live: Run, cluster: EmbeddedCluster, tmp_path: Pa
     [
         (("broker", "describe", "broker-z"), "there is no broker broker-z"),
         (("group", "describe", "-g", "nope"), "there is no consumer group nope"),
-        (("topic", "stats", "-t", "nope"), "there is no topic nope"),
+        (("topic", "describe", "-t", "nope"), "there is no topic nope"),
         (("topic", "route", "-t", "nope"), "nope"),
     ],
 )

@@ -42,9 +42,7 @@ WORDS = {
     "top": "--count 1 --every 100ms",
     "topic describe": _TOPIC,
     "topic entries": f"{_TOPIC} -q 0",
-    "topic groups": _TOPIC,
     "topic route": _TOPIC,
-    "topic stats": _TOPIC,
     "topic traffic": _TOPIC,
     "transaction show": _KEYED,
 }
