@@ -129,7 +129,6 @@ LIVE: dict[str, type] = {
     "settings.change/1": SettingChangeReport,
     "settings.plan/1": SettingPlanReport,
     "subscription.check/1": SubscriptionReport,
-    "subscription.show/1": SubscriptionReport,
     "subscription.simulate/1": ReleaseReport,
     "top/1": TopFrame,
     "topic.describe/1": TopicDescription,

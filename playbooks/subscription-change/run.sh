@@ -34,7 +34,7 @@ NEW_GROUP=${NEW_GROUP:-}
 step "0 1 2 3" mqctl doctor -g "${GROUP}" --only MQ201 --only MQ203 --only MQ204 --only MQ207 --only MQ208 --only MQ209 --only MQ211 --only MQ604
 
 # 2. Who wants what, and what do brokers filter by?
-step "0 69 74 75 76" mqctl subscription show -g "${GROUP}"
+step "0 2 3 69 74 75 76" mqctl subscription check -g "${GROUP}"
 
 # 3. What would a rolling release to the new tags lose half way?
 if [ -n "$TOPIC" ] && [ -n "$TAGS" ]; then

@@ -34,7 +34,7 @@ REPLAY_GROUP=${REPLAY_GROUP:-}
 step "0 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --only MQ203
 
 # 2. Who wants what, what do brokers filter by, and which tags get lost in which queues?
-step "0 69 74 75 76" mqctl subscription show -g "${GROUP}"
+step "0 2 3 69 74 75 76" mqctl subscription check -g "${GROUP}"
 
 # 3. Which instance owns which queue? Its tags decide for that queue.
 step "0 69 74 75 76" mqctl allocation show -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}

@@ -35,7 +35,7 @@ step "0 69 74 75 76" mqctl allocation show -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
 step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --window "${WINDOW}" --only MQ202 --only MQ205 --only MQ206 --only MQ210 --only MQ212 --only MQ309 --only MQ310 --only MQ313 --only MQ601 --only MQ611 --only MQ616
 
 # 3. What does each instance subscribe? One group must mean one identical subscription.
-step "0 69 74 75 76" mqctl subscription show -g "${GROUP}"
+step "0 2 3 69 74 75 76" mqctl subscription check -g "${GROUP}"
 
 # 4. Who is online, from where, by which version?
 step "0 69 74 75 76" mqctl group members -g "${GROUP}"

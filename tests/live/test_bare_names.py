@@ -20,7 +20,6 @@ ONE_NOUN = [
     ("topic", "describe"),
     ("topic", "route"),
     ("allocation", "show"),
-    ("subscription", "show"),
     ("subscription", "check"),
     ("doctor",),
     ("stacks", "dump"),
@@ -56,7 +55,7 @@ def test_a_snapshot_where_a_name_is_meant_is_answered_with_its_option(live: Run,
     file = tmp_path / "night.snap"
     saved = live("snapshot", "save", file)
     assert f"mqctl doctor --snapshot {file}" in saved.stderr
-    for words in (("doctor",), ("group", "lag"), ("subscription", "show")):
+    for words in (("doctor",), ("group", "lag"), ("subscription", "check")):
         refused = live(*words, file)
         assert (refused.exit_code, f"{file} is a file, not a group" in refused.stderr) == (64, True)
         line = refused.stderr.partition("next: mqctl ")[2].split()

@@ -76,7 +76,6 @@ READS: dict[str, Read] = {
     "snapshot save": Read(unhurt=(RUNNING,)),
     "stacks dump": Read((*OF_GROUP, "--dumps", "1")),
     "subscription check": Read(OF_GROUP, codes=(MEMBERS, RUNNING), end=3),
-    "subscription show": Read(OF_GROUP, codes=(MEMBERS, RUNNING)),
     "top": Read(("--count", "1", "--every", "100ms"), unhurt=(30, 31, 38, MEMBERS, 208, RUNNING, 402)),
     "topic describe": Read((*OF_TOPIC, "--retained")),
     "topic entries": Read((*OF_TOPIC, "-q", "0")),
@@ -101,7 +100,7 @@ ELSEWHERE = {
     "record": "writes down what nobody answered, and goes on (test_record)",
     "replay status": "reads records of this machine",
     "stacks find": "shows processes of this machine (test_stacks_find)",
-    "subscription simulate": "needs a release to simulate; gathers as subscription show does",
+    "subscription simulate": "needs a release to simulate; gathers as subscription check does",
     "topic route": "asks name servers only (below)",
     "transaction show": "needs the id of a transaction; gathers as transaction list does",
 }

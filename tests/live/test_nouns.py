@@ -67,7 +67,6 @@ ASKED: dict[str, tuple[str, ...]] = {
     "subscription.check/1": ("subscription", "check", "-g", "G"),
     "subscription.check-all/1": ("subscription", "check", "--all"),
     "subscription.simulate/1": (*("subscription", "simulate", "-g", "G", "-t", "Pay"), "--to", "B", "--instances", "1"),
-    "subscription.show/1": ("subscription", "show", "-g", "G"),
     "top/1": ("top", "--once", "--every", "100ms"),
     "topic.describe/1": ("topic", "describe", "-t", "Pay"),
     "topic.entries/1": ("topic", "entries", "-t", "Pay", "-q", "0"),
@@ -251,9 +250,7 @@ def test_a_silent_broker_is_listed_with_the_reason(live: Run, cluster: EmbeddedC
     assert rows["broker-b"]["put_tps"] is None
 
 
-@pytest.mark.parametrize(
-    "words", [("subscription", "check"), ("subscription", "show"), ("allocation", "show"), ("group", "members")]
-)
+@pytest.mark.parametrize("words", [("subscription", "check"), ("allocation", "show"), ("group", "members")])
 def test_a_group_that_no_broker_knows_is_not_reported_as_a_quiet_one(live: Run, words: tuple[str, str]) -> None:
     outcome = live(*words, "-g", "misspelt")
     assert (outcome.exit_code, outcome.stdout) == (66, "")
@@ -271,7 +268,6 @@ def test_a_misspelt_group_is_guessed(live: Run) -> None:
         ("doctor", "-g", "biling"),
         ("allocation", "show", "-g", "biling"),
         ("subscription", "check", "-g", "biling"),
-        ("subscription", "show", "-g", "biling"),
         ("subscription", "simulate", "-g", "biling", "-t", "Pay", "--to", "a", "--instances", "1"),
         ("lock", "show", "-g", "biling"),
     ):

@@ -31,6 +31,7 @@ EXAMPLES = (
     "mqctl subscription check",
     "mqctl subscription check -g order-service",
     "mqctl subscription check --all -o json | jq '.groups[] | select(.verdict == \"differ\")'",
+    "mqctl subscription check -g order-service -o json | jq .losses",
     "mqctl subscription check -g order-service --tags-from broker-a=/data/store",
     "mqctl subscription check -g order-service --snapshot incident.snap",
 )
@@ -51,6 +52,8 @@ def command(
     """Check that all members of a group subscribe to the same, and that brokers serve them; of every group that is
     online where none is named.
 
+    Shows what each member of the named group subscribes to, who differs, what brokers filter by, and what that skips.
+
     Ends with 0 when they do, 2 when they differ or brokers refuse the group, 3 when unknown: some member did not
     answer, or nobody is online.
     """
@@ -64,7 +67,7 @@ def command(
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    document = subscription_document("subscription.check/1", report, archive=state.origin.archive)
+    document = subscription_document(report, archive=state.origin.archive)
     answer(limited(document, output, limit), gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     if report.consistent is False or report.refused_by:
         return ExitCode.ERROR

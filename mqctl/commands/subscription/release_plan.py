@@ -105,7 +105,7 @@ def _present(view: GroupView, topic: str) -> Subscription:
     if common is None:
         raise NotFoundError(
             sentence("allocation-not-subscribe", "{group} does not subscribe {topic}", group=view.group, topic=topic),
-            remedy=command_line("mqctl subscription show -g {}", view.group),
+            remedy=command_line("mqctl subscription check -g {}", view.group),
         )
     if common.expression_type != "TAG":
         raise RefusedError(

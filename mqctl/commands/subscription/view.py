@@ -105,7 +105,7 @@ class OrphanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionReport:
-    """Machine form of `subscription show` and `subscription check`.
+    """Machine form of `subscription check`.
 
     Attributes:
         consistent: None when some member did not tell and the others agree, or when nobody is online.
@@ -139,7 +139,7 @@ _SAMPLED = sentence(
 )
 
 
-def subscription_document(schema: str, report: SubscriptionReport, *, archive: str | None = None) -> Document:
+def subscription_document(report: SubscriptionReport, *, archive: str | None = None) -> Document:
     """Builds the document of a group's subscriptions.
 
     Args:
@@ -200,7 +200,9 @@ def subscription_document(schema: str, report: SubscriptionReport, *, archive: s
             playbook="mqctl playbook show tag-loss" if archive else playbook,
         )
         blocks.append(Paragraphs([line]))
-    return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
+    return Document(
+        schema="subscription.check/1", value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks
+    )
 
 
 GROUP_COLUMNS = (
@@ -281,7 +283,7 @@ def check_all_document(
         )
     for report in reports:
         if report.consistent is False:
-            blocks += subscription_document("subscription.check/1", report).blocks
+            blocks += subscription_document(report).blocks
     return Document(
         schema="subscription.check-all/1",
         value=SubscriptionCheckAll(groups=list(rows)),

@@ -22,7 +22,7 @@ from mqctl.rules.engine.audience import EVERY, JOINED, LAGGING, ONLINE, SHARING,
 from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 from mqctl.rules.engine.tag_skipping import skipped_by_tags
 
-_SHOW = "mqctl subscription show {source} -g {group}"
+_SHOW = "mqctl subscription check {source} -g {group}"
 
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
 

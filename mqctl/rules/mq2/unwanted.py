@@ -34,7 +34,7 @@ _SHOWN = 3
         effect="They are stored and delivered to nobody, and no lag shows it: offsets pass filtered messages.",
         advice="A tag that was misspelled or renamed by producers looks the same as one that nobody needs yet: compare the tags with what producers send. A broadcasting group that is offline leaves no trace here.",
         explain="Live, the newest 400 messages of each queue are sampled, of up to 32 topics that all groups filter by tag. A group with *, or with SQL92, takes a topic out: it may want everything. mqctl report tags --store counts all messages of a store.",
-        next_command="mqctl subscription show {source} -g {group}",
+        next_command="mqctl subscription check {source} -g {group}",
     ),
 )
 def tags_that_nobody_wants(case: ClusterCase) -> Iterator[Verdict | Unknown]:

@@ -176,7 +176,7 @@ def test_a4_a_group_that_brokers_refuse_is_named_without_settings_and_offsets(as
     )
     shown = asked("group", "members", "-g", "Refused", "-o", "json")
     assert (shown.exit_code, shown.json["refused_by"]) == (0, list(BROKERS)), shown.stderr
-    for words in (("subscription", "check"), ("subscription", "show"), ("group", "members")):
+    for words in (("subscription", "check"), ("group", "members")):
         text = asked(*words, "-g", "Refused").stdout
         assert "every pull of Refused is refused" in " ".join(text.split()), text
         assert "autoCreateSubscriptionGroup=false" in text

@@ -324,7 +324,7 @@ def test_every_command_that_shows_a_group_says_that_it_pops(
         assert (locks.exit_code, locks.json["queues"], locks.json["popped"]) == (0, [], ["Seen"])
         assert "GS pops Seen: brokers share out the messages" in mqctl("lock", "show", "-g", "GS", env=env).stdout
         for words in (
-            ("lock", "show"), ("subscription", "show"), ("allocation", "show"),
+            ("lock", "show"), ("subscription", "check"), ("allocation", "show"),
             ("group", "members", "--client", member.client_id),
         ):  # fmt: skip
             assert mqctl(*words, *of, env=env).json["consume_mode"] == "POP", words

@@ -75,7 +75,6 @@ READING: tuple[tuple[str, ...], ...] = (
     ("group", "describe", "-g", "G"),
     ("group", "lag", "-g", "G"),
     ("allocation", "show", "-g", "G"),
-    ("subscription", "show", "-g", "G"),
     ("subscription", "check", "-g", "G"),
     ("subscription", "simulate", "-g", "G", "-t", "Pay", "--to", "B", "--instances", "1"),
     ("group", "lag", "-g", "G", "--advise", "--window", "1s"),

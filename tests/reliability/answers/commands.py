@@ -37,7 +37,6 @@ WORDS = {
     "retry list": _GROUP,
     "stacks dump": f"{_GROUP} --dumps 1",
     "subscription check": _GROUP,
-    "subscription show": _GROUP,
     "subscription simulate": f"{_GROUP} {_TOPIC} --to B --instances 1",
     "top": "--count 1 --every 100ms",
     "topic describe": _TOPIC,
