@@ -61,7 +61,7 @@ from mqctl.model.timeline import TimelineReported
 from mqctl.plan.settings_file import SettingsFile
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.checks import CheckReport
-from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
+from mqctl.render.dead_letters import DeadLetterList, RetryList
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.messages_view import MessageList
@@ -98,10 +98,9 @@ LIVE: dict[str, type] = {
     "cluster.kv/1": KeyValueList,
     "cluster.list/1": ClusterList,
     "cluster.settings/1": SettingsFile,
-    "dlq.list/1": DeadLetterGroups,
+    "dlq.list/1": DeadLetterList,
     "dlq.plan/1": ResendPlanReport,
     "dlq.resend/1": ResendReport,
-    "dlq.show/1": DeadLetters,
     "delay.levels/1": DelayLevels,
     "group.advice/1": AdviceReport,
     "group.describe/1": GroupMembers,

@@ -125,9 +125,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("delay", "plan"), "Compute the shortest chain of delay levels to a moment."),
     Entry(("delay", "relay"), "Deliver at any moment on brokers without timers.", "changes"),
     Entry(("delay", "repair"), "Repair delay offsets of a stopped broker, or resend lost messages.", "changes"),
-    Entry(("dlq", "list"), "List how many dead letters each group has, and how old they are."),
+    Entry(("dlq", "list"), "List how many dead letters each group has, or those of one."),
     Entry(("dlq", "resend"), "Resend dead letters, by plan, each one once.", "changes"),
-    Entry(("dlq", "show"), "Show the dead letters of a group: failures, reason, origin."),
     Entry(("drill", "check"), "Judge the history of a drill: lost, repeated, out of order, late."),
     Entry(("drill", "clean"), "Delete the topics and groups of drills, by plan.", "destroys"),
     Entry(("drill", "run"), "Run verifiable traffic with a schedule of events, and judge it.", "changes"),
@@ -252,6 +251,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 ALIASES: dict[Path, str] = {
     ("delay", "backlog"): "delay levels",
+    ("dlq", "show"): "dlq list",
     ("group", "config"): "group describe",
     ("group", "member"): "group members --client=",
     ("profile", "list"): "profile show",

@@ -101,7 +101,7 @@ _OURS: dict[tuple[str, ...], str] = {
 _OF_A_NAME = {
     "allocation": "allocation show",
     "broker": "broker describe",
-    "dlq": "dlq show",
+    "dlq": "dlq list",
     "group": "group describe",
     "lock": "lock show",
     "message": "message find -t TOPIC",

@@ -108,13 +108,6 @@ class DeadLetterGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetterGroups:
-    """Machine form of `dlq list`."""
-
-    groups: list[DeadLetterGroup]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownLetter:
     """A dead letter.
 
@@ -157,16 +150,18 @@ class ShownLetter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetters:
-    """Machine form of `dlq show`.
+class DeadLetterList:
+    """Machine form of `dlq list`.
 
     Attributes:
+        letters: those of the only group that was named; None without one.
         more: whether there are more than the limit let through.
     """
 
-    group: str
-    more: bool
-    letters: list[ShownLetter]
+    groups: list[DeadLetterGroup]
+    group: str | None = None
+    letters: list[ShownLetter] | None = None
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +214,16 @@ class RetryList:
 
 def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
     """Builds the document of `dlq list`."""
+    blocks = _group_blocks(rows)
+    if rows:
+        worst = max(rows, key=lambda row: row.letter_count).group
+        listed = command_line("mqctl dlq list {}", worst)
+        line = sentence("dlq-why-sent-again", "which, why, and which were sent again: {value}", value=listed)
+        blocks.append(Paragraphs([line]))
+    return Document(schema="dlq.list/1", value=DeadLetterList(groups=list(rows)), records=rows, blocks=blocks)
+
+
+def _group_blocks(rows: Sequence[DeadLetterGroup]) -> list[Table | Paragraphs]:
     some_set = any(row.consume_mode for row in rows)
     columns = [column for column in GROUP_COLUMNS if some_set or column.key != "consume_mode"]
     blocks: list[Table | Paragraphs] = [
@@ -228,27 +233,14 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
         if not row.readable:
             line = sentence(
                 "no-consumer-read-dlq",
-                "{topic} on {broker_name} is {perm}: no consumer can read it; mqctl dlq show can",
+                "{topic} on {broker_name} is {perm}: no consumer can read it; mqctl dlq list -g GROUP can",
                 topic=row.topic,
                 broker_name=row.broker_name,
                 perm=row.perm,
             )
             change = command_line("mqctl topic update -t {} --perm RW- --broker {}", row.topic, row.broker_name)
             blocks.append(Paragraphs([line, f"  {change}"]))
-    if rows:
-        worst = max(rows, key=lambda row: row.letter_count).group
-        blocks.append(
-            Paragraphs(
-                [
-                    sentence(
-                        "dlq-why-sent-again",
-                        "which, why, and which were sent again: {value}",
-                        value=command_line("mqctl dlq show {}", worst),
-                    )
-                ]
-            )
-        )
-    return Document(schema="dlq.list/1", value=DeadLetterGroups(groups=list(rows)), records=rows, blocks=blocks)
+    return blocks
 
 
 def letters_document(
@@ -256,37 +248,39 @@ def letters_document(
     letters: Iterable[DeadLetter],
     form: BodyForm,
     *,
+    rows: Sequence[DeadLetterGroup],
     more: bool,
     now_ms: int,
     resent: Callable[[LetterKey], tuple[bool | None, str | None]],
     limit: MemberLimit | None,
 ) -> Document:
-    """Builds the document of `dlq show`.
+    """Builds the document of `dlq list` with one group.
 
     Args:
+        rows: the group on each broker.
         limit: that of the members online, where one told it.
         resent: tells of a letter whether it was sent again, and by what.
     """
     listed = list(letters)
-    rows = [_letter(letter, form, now_ms, resent(letter_key(letter))) for letter in listed]
+    shown = [_letter(letter, form, now_ms, resent(letter_key(letter))) for letter in listed]
     beyond = sentence("dlq-more-raise-limit", ", and more: raise --limit") if more else ""
     lines = [
         sentence(
             "dlq-group",
             "{rows} of group {group}{beyond}",
-            rows=counted(len(rows), "dead letter"),
+            rows=counted(len(shown), "dead letter"),
             group=group,
             beyond=beyond,
         )
     ]
     for kind in GivenUp:
-        count = sum(row.given_up == kind for row in rows)
+        count = sum(row.given_up == kind for row in shown)
         lines += (
             [sentence("dlq-kind", "  {kind}: {count}, {why}", kind=Word(kind), count=count, why=_WHY[kind])]
             if count
             else []
         )
-    if again := sum(row.resent is True for row in rows):
+    if again := sum(row.resent is True for row in shown):
         lines.append(
             sentence(
                 "dlq-sent-again-already-resend",
@@ -296,11 +290,13 @@ def letters_document(
         )
     lines += _ladder_lines(group, listed, limit)
     return Document(
-        schema="dlq.show/1",
-        value=DeadLetters(group=group, more=more, letters=rows),
-        records=rows,
+        schema="dlq.list/1",
+        value=DeadLetterList(groups=list(rows), group=group, letters=shown, more=more),
+        records=shown,
+        csv_columns=LETTER_COLUMNS,
         blocks=[
-            Table(LETTER_COLUMNS, rows, empty=sentence("empty-no-dead-letters", "no dead letters")),
+            *(_group_blocks(rows) if rows else []),
+            Table(LETTER_COLUMNS, shown, empty=sentence("empty-no-dead-letters", "no dead letters")),
             Paragraphs(
                 [
                     *lines,

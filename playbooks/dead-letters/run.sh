@@ -31,7 +31,7 @@ RATE=${RATE:-50}
 WINDOW=${WINDOW:-60s}
 
 # 1. How many dead letters are there, how old are they, may they be read?
-step "0 69 74 75 76" mqctl dlq list -g "${GROUP}"
+step "0 69 74 75 76" mqctl dlq list -g "${GROUP}" --limit 1
 
 # 2. Does the listener still fail?
 step "0 1 2 3" mqctl doctor -g "${GROUP}" --window "${WINDOW}" --only MQ405 --only MQ406 --only MQ407 --only MQ412 --only MQ413
@@ -43,7 +43,7 @@ step "0 69 74 75 76" mqctl retry list -g "${GROUP}" --limit 20
 echo 'then, when closed > `0`: mqctl topic update -t %DLQ%GROUP --perm RW'
 
 # 5. What are they, how often did each fail, where did it come from?
-step "0 69 74 75 76" mqctl dlq show -g "${GROUP}" ${SINCE:+--since "${SINCE}"} --limit 20
+step "0 69 74 75 76" mqctl dlq list -g "${GROUP}" ${SINCE:+--since "${SINCE}"} --limit 20
 
 # 6. What becomes of them?
 echo 'decide: this_group: Send them to the group'"'"'s retry topic: only GROUP gets them.'

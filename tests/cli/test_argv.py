@@ -31,9 +31,9 @@ def test_a_guess_tells_the_words_to_type(mqctl: Callable[..., Outcome], case: tu
 
 
 def test_values_have_the_words_and_are_read_back() -> None:
-    line = command_line("mqctl dlq show {}", "a\nb c")
+    line = command_line("mqctl dlq list {}", "a\nb c")
     said = sentence("dlq-shows", "{value} shows them", value=line)
-    assert values_of(said) == {"value": "mqctl dlq show 'a\\nb c'", "value_argv": ["mqctl", "dlq", "show", "a\nb c"]}
+    assert values_of(said) == {"value": "mqctl dlq list 'a\\nb c'", "value_argv": ["mqctl", "dlq", "list", "a\nb c"]}
     again = restored(said, "dlq-shows", values_of(said))
     assert plain_values(getattr(again, "values", {})) == values_of(said)
 

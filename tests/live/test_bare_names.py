@@ -23,7 +23,7 @@ ONE_NOUN = [
     ("subscription", "check"),
     ("doctor",),
     ("stacks", "dump"),
-    ("dlq", "show"),
+    ("dlq", "list"),
     ("message", "peek"),
 ]
 

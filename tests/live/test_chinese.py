@@ -65,7 +65,7 @@ ENGLISH = re.compile(r"(?<![\w/.:%=-])[a-z]{2,}[,;:]? (?:\d+ )?[a-z]{2,}[,;:]? [
 WORDS_OF_OURS = re.compile(r"\b(?:steady|growing|caught-up|waiting|held|normal|master|in-sync|early|exhausted)\b")
 READ = (
     *(("top", "--once", "--every", "100ms"), ("topic", "describe", "-t", "Pay"), ("topic", "list"), ("ha", "status")),
-    *(("topic", "describe", "-t", "Pay"), ("dlq", "show", "-g", "G"), ("lock", "show", "-g", "G")),
+    *(("topic", "describe", "-t", "Pay"), ("dlq", "list", "-g", "G"), ("lock", "show", "-g", "G")),
     *(("order", "check", "-t", "Pay", "--key", "none"), ("group", "describe", "G"), ("cluster", "export")),
 )
 

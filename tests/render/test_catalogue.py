@@ -104,7 +104,7 @@ def test_a_live_cluster_has_next_commands_of_its_own() -> None:
     (fault,) = [item for item in FAULTS if item.code == "MQ406"][:1]
     (finding,) = [item for item in diagnose(cluster(fault.broker)).findings if item.code == "MQ406"][:1]
     group = finding.params["group"]
-    assert sentences(finding, "--namesrv x:1").next_command == f"mqctl dlq show --namesrv x:1 -g {group}"
+    assert sentences(finding, "--namesrv x:1").next_command == f"mqctl dlq list --namesrv x:1 -g {group}"
     assert (sentences(finding, "--store /s").next_command or "").startswith("mqctl store cat --store /s")
 
 

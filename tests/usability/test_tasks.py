@@ -222,14 +222,14 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("__complete doctor --only MQ20", "MQ203", most=20),
     ),
     "dead letters": (
-        step("dlq list", "audit", "mqctl dlq show audit", most=6),
+        step("dlq list", "audit", "mqctl dlq list audit", most=6),
         step(
-            "dlq show audit",
+            "dlq list audit",
             "INV-0",
             "3 dead letters",
             "as early as these were (failures: 1); the group's own limit",
             "mqctl dlq resend audit --to %RETRY%audit",
-            most=12,
+            most=18,
         ),
         step("dlq resend audit", "3 to send", "nothing was sent", most=12),
         step("dlq resend audit --key INV-0", "no group consumes invoices", "nobody of audit is online now", most=7),

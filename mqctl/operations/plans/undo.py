@@ -139,5 +139,5 @@ def _refuse_what_was_sent(book: Journal, change_id: str) -> None:
                 "it sent dead letters of {subject} again, and what was sent stays sent",
                 subject=resend.subject,
             ),
-            remedy=command_line("mqctl dlq show -g {}", resend.subject),
+            remedy=command_line("mqctl dlq list -g {}", resend.subject),
         )

@@ -344,7 +344,7 @@ def _level_ends(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int] | None:
         effect="They failed as often as allowed; nobody consumes them any more.",
         advice="Fix the cause first, then send them again.",
         explain="Compares the ends of dead-letter queues between two looks.",
-        next_command="mqctl dlq show {source} -g {group}",
+        next_command="mqctl dlq list {source} -g {group}",
     ),
 )
 def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:

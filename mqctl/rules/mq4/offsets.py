@@ -284,7 +284,7 @@ def retries_waiting(case: Case) -> Iterator[Verdict]:
         advice="Read them, fix the cause, and send them again before retention deletes them.",
         explain="A message that failed retryMaxTimes times goes to %DLQ%GROUP and stays there.",
         next_command="mqctl store cat {source} -t {topic} -q 0",
-        live_command="mqctl dlq show {source} -g {group}",
+        live_command="mqctl dlq list {source} -g {group}",
     ),
 )
 def dead_letters(case: Case) -> Iterator[Verdict]:

@@ -49,7 +49,7 @@ def consumer(
 @pytest.mark.parametrize("mode", [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY], ids=["concurrent", "orderly"])
 def test_what_is_given_up_comes_back_once(live: Run, cluster: EmbeddedCluster, mode: ConsumeMode) -> None:
     def letters() -> Counter[str]:
-        outcome = live("dlq", "show", "-g", "D", "-o", "json")
+        outcome = live("dlq", "list", "-g", "D", "-o", "json")
         return Counter(item["keys"] for item in outcome.json["letters"]) if outcome.exit_code == 0 else Counter()
 
     failure = Consumed.RECONSUME_LATER if mode is ConsumeMode.CONCURRENT else Consumed.SUSPEND_CURRENT_QUEUE_A_MOMENT

@@ -77,7 +77,7 @@ def test_every_letter_is_sent_once_however_often_and_from_wherever_it_is_asked(
 
 
 def test_a_copy_is_the_message_that_was_given_up(live: Run, dead: EmbeddedCluster) -> None:
-    letters = {item["keys"]: item for item in live("dlq", "show", "-g", "G", "-o", "json").json["letters"]}
+    letters = {item["keys"]: item for item in live("dlq", "list", "-g", "G", "-o", "json").json["letters"]}
     done = live(*RESEND, *DO)
     sent = {item["letter_id"]: item["copy_id"] for item in done.json["letters"]}
     for copy in copies(live):

@@ -97,7 +97,7 @@ def test_letters_that_died_after_a_damaged_record_are_sent(live: Run, tmp_path: 
         cluster.advance(3 * _HOUR_MS)
         fail(cluster, "broker-a", 1, level=-1)
         where = {"MQCTL_NAMESRV": cluster.namesrv}
-        first, second = live("dlq", "show", "-g", "G", "-o", "json", env=where).json["letters"]
+        first, second = live("dlq", "list", "-g", "G", "-o", "json", env=where).json["letters"]
         begun = datetime.fromtimestamp(first["message"]["store_time_ms"] / 1000, UTC)
         records(tmp_path).mkdir(parents=True)
         (records(tmp_path) / f"{begun:%Y%m%d-%H%M%S}-abcd.ndjson").touch()

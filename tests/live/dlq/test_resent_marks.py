@@ -1,4 +1,4 @@
-"""`mqctl dlq show` marks the letters that were sent again, from here or from elsewhere; what nobody tells is no no."""
+"""`mqctl dlq list` marks the letters that were sent again, from here or from elsewhere; what nobody tells is no no."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def dead(cluster: EmbeddedCluster) -> EmbeddedCluster:
 
 
 def marks(live: Run, env: dict[str, str] | None = None, code: int = 0) -> dict[str, tuple[bool | None, str | None]]:
-    shown = live("dlq", "show", "G", "-o", "json", env=env)
+    shown = live("dlq", "list", "G", "-o", "json", env=env)
     assert shown.exit_code == code, shown.stderr
     return {item["keys"]: (item["resent"], item["resent_by"]) for item in shown.json["letters"]}
 
@@ -37,10 +37,10 @@ def test_a_letter_that_was_sent_again_is_marked_on_every_machine(
     elsewhere = {"MQCTL_STATE_DIR": str(tmp_path / "another machine")}
     for env in (None, elsewhere):
         assert marks(live, env) == {"k0": (True, done.json["id"]), "k1": (False, None)}
-    text = live("dlq", "show", "G").stdout
+    text = live("dlq", "list", "G").stdout
     assert "SENT AGAIN" in text
     assert "sent again already: 1; a resend leaves them out" in text
-    assert "which were sent again: mqctl dlq show G" in live("dlq", "list").stdout
+    assert "which were sent again: mqctl dlq list G" in live("dlq", "list").stdout
 
 
 def test_a_broker_that_does_not_tell_leaves_it_open(live: Run, dead: EmbeddedCluster) -> None:

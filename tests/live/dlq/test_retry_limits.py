@@ -104,14 +104,14 @@ def test_a_dead_letter_sent_again_is_tried_as_often_as_members_allow(live: Run, 
         peer.version = 401
         failed = send("%RETRY%G", properties={"RETRY_TOPIC": "Pay"}, reconsume_times=4, max_reconsume_times=3)
         assert peer.call(failed, b"x").code == 0
-    shown = live("dlq", "show", "-g", "G").stdout
+    shown = live("dlq", "list", "-g", "G").stdout
     assert "given up as early as these were (failures: 4); the group's own limit comes after 4 h 45 min" in shown
     with Cast(cluster) as cast:
         cast.join(Scripted(client_id="one", properties={**CONCURRENT, "maxReconsumeTimes": "3"}))
-        shown = live("dlq", "show", "-g", "G").stdout
+        shown = live("dlq", "list", "-g", "G").stdout
         assert "is a dead letter after 1 min 40 s (failures: 4)" in shown, shown
         cast.change("one", properties={**CONCURRENT, "maxReconsumeTimes": "5"})
-        shown = live("dlq", "show", "-g", "G").stdout
+        shown = live("dlq", "list", "-g", "G").stdout
         assert "(failures: 4); the limit of the members online comes after 6 min 40 s (failures: 6)" in shown, shown
         cast.change("one", properties={**ORDERLY, "maxReconsumeTimes": "-1"})
-        assert "orderly members try a message sent again in place" in live("dlq", "show", "-g", "G").stdout
+        assert "orderly members try a message sent again in place" in live("dlq", "list", "-g", "G").stdout

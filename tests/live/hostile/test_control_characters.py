@@ -70,7 +70,7 @@ READING: tuple[tuple[str, ...], ...] = (
     ("message", "tail", "-t", "Pay"),
     ("message", "find", "-t", "Pay", "--key", f"key{EVIL.replace(' ', '')}"),
     ("topic", "entries", "-t", "Pay", "-q", "1"),
-    ("dlq", "show", "-g", "G"),
+    ("dlq", "list", "-g", "G"),
     ("group", "members", "-g", "G"),
     ("group", "describe", "-g", "G"),
     ("group", "lag", "-g", "G"),
@@ -107,7 +107,7 @@ def test_what_was_made_visible_is_there(evil: EmbeddedCluster, live: Run) -> Non
     assert [row["tags"] for row in yaml.safe_load(as_yaml.stdout)["messages"]] == [
         row["tags"] for row in peeked.json["messages"]
     ]
-    for words in (("dlq", "show", "-g", "G"), ("group", "members", "-g", "G")):
+    for words in (("dlq", "list", "-g", "G"), ("group", "members", "-g", "G")):
         shown = live(*words, "-o", "json", "--timeout", "2s")
         assert harmless(shown)
         assert "\\u202e" in shown.stdout

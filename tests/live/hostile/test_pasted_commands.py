@@ -68,7 +68,7 @@ def test_nothing_else_runs_when_lines_of_answers_are_pasted(
         *paste(shell, live("dlq", "list"), directory),
     ]
     for name in NAMES:
-        shown = live("dlq", "show", "-g", name)
+        shown = live("dlq", "list", "-g", name)
         assert shown.exit_code == 0, shown
         pasted += paste(shell, shown, directory)
         pasted += paste(shell, live("stacks", "dump", "-g", name), directory)

@@ -23,7 +23,7 @@ WORDS = {
     "broker describe": "broker-b",
     "check": "--group G --max-lag 10 --max-lag-time 5m --brokers 2 --require-members",
     "delay plan": "--at +100min",
-    "dlq show": _GROUP,
+    "dlq list": _GROUP,
     "export prometheus": "--once",
     "group describe": _GROUP,
     "group members": _GROUP,
