@@ -187,7 +187,7 @@ TABLE: tuple[SubCommand, ...] = (
         "message trace ID",
         note=sentence("cli-no-resending-to-client", "no resending to a client"),
     ),
-    _whole("queryMsgByKey", "message find -t TOPIC --key KEY"),
+    _whole("queryMsgByKey", "message get -t TOPIC --key KEY"),
     _part(
         "queryMsgByUniqueKey",
         "message get ID -t TOPIC",

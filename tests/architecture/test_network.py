@@ -136,7 +136,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("group", "delete", "-g", "G"),
     ("group", "members", "--client", "nobody@1", "-g", "G"),
     ("group", "update", "-g", "G", "--retry-max", "3"),
-    ("message", "find", "-t", "Pay", "--key", "k"),
+    ("message", "get", "-t", "Pay", "--key", "k"),
     ("message", "get", "7F00000100002A9F0000000000000000"),
     ("message", "recall", "djEgUGF5IGJyb2tlci1hIDQxMDI0NDQ4MDAwMDAgSzE="),
     ("message", "tail", "-t", "Pay"),

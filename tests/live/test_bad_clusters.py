@@ -36,7 +36,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("group", "lag"),
     ("group", "list"),
     ("group", "members", "-g", "G"),
-    ("message", "find", "-t", "Pay", "--key", "k1"),
+    ("message", "get", "-t", "Pay", "--key", "k1"),
     ("message", "peek", "-t", "Pay"),
     ("message", "tail", "-t", "Pay"),
     ("producer", "list"),

@@ -64,9 +64,9 @@ def test_a_snapshot_where_a_name_is_meant_is_answered_with_its_option(live: Run,
 
 
 def test_a_key_and_its_topic_the_other_way_round(live: Run) -> None:
-    refused = live("message", "find", "Pay", "K-17")
+    refused = live("message", "get", "Pay", "K-17")
     assert (refused.exit_code, "there is no topic K-17: Pay is a topic" in refused.stderr) == (66, True)
-    assert "next: mqctl message find K-17 -t Pay" in refused.stderr
+    assert "next: mqctl message get K-17 -t Pay" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_key_and_its_topic_the_other_way_round(live: Run) -> None:
         (("group", "describe", "G", "-g", "H"), "two answers to --group: G and --group H"),
         (("group", "lag", "G", "-g", "G", "-g", "H"), "two answers to --group: G and --group G H"),
         (("topic", "route", "Pay", "--topic=Other"), "two answers to --topic: Pay and --topic Other"),
-        (("message", "find", "K", "--key", "L", "-t", "Pay"), "two answers to --key: K and --key L"),
+        (("message", "get", "K", "--id", "L", "-t", "Pay"), "two answers to --id: K and --id L"),
     ],
 )
 def test_two_names_that_differ_are_refused(live: Run, words: tuple[str, ...], problem: str) -> None:

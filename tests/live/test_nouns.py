@@ -205,7 +205,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
     assert all(item["store_time_ms"] >= int(since) for item in late)
     assert len(json(live, "message", "peek", "-t", "Pay", "--from-start", "--count", "99")["messages"]) == 11
     assert json(live, "group", "lag", "-g", "G")["groups"][0]["lag_count"] == before
-    assert json(live, "message", "find", "-t", "Pay", "--key", "nothing")["messages"] == []
+    assert json(live, "message", "get", "-t", "Pay", "--key", "nothing")["messages"] == []
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,9 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("group", "describe", "-g", "nope"), 66, "no consumer group nope"),
         (("broker", "describe", "nope"), 66, "broker-a"),
         (("cluster", "describe", "nope"), 66, "DefaultCluster"),
-        (("message", "get", "zz"), 64, "message find KEY -t TOPIC"),
         (("message", "get", "7F000001000000010000000000000000"), 66, "127.0.0.1:1"),
-        (("message", "find", "-t", "Pay"), 64, "--key"),
-        (("message", "find", "-t", "nope", "--key", "k"), 66, "there is no topic nope"),
+        (("message", "get", "-t", "Pay"), 64, "--key"),
+        (("message", "get", "-t", "nope", "--key", "k"), 66, "there is no topic nope"),
         (("message", "peek", "-t", "nope"), 66, "next: mqctl topic list --all"),
         (("message", "peek", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list --all"),
         (("doctor", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list"),

@@ -38,7 +38,7 @@ FACTS: list[tuple[str, str, object]] = [
     ("transaction check", "diagnosis.verdict", "ok"),
     ("dlq list", "groups", []),
     ("retry list -g fast", "retries", []),
-    ("message find -t flow --key first", "messages[].[keys, tags]", [["first", "A"]]),
+    ("message get -t flow --key first", "messages[].[keys, tags]", [["first", "A"]]),
     ("message peek -t flow", "messages[?topic!='flow']", []),
     ("order check -t flow", "[keyless_count, spread_key_count]", [0, 0]),
     ("offset reset -g fast -t flow --to-earliest", "[kind, skipped_count]", ["offset-reset", 0]),

@@ -159,9 +159,9 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("group describe billing", "how members consume: CLUSTERING", most=20),
     ),
     "find a message and who consumed it": (
-        step("message find ORD-7", "orders queue ", _SLOW, "who consumed it: mqctl message trace ", most=20),
-        step("message find NOBODY orders", "no message has the key NOBODY in orders: it expired", most=2),
-        step("message find ORD-7 -t orders", "orders queue ", " on broker-", "KEYS = ORD-7", most=20),
+        step("message get ORD-7", "orders queue ", _SLOW, "who consumed it: mqctl message trace ", most=20),
+        step("message get NOBODY orders", "no message has the key NOBODY in orders: it expired", most=2),
+        step("message get ORD-7 -t orders", "orders queue ", " on broker-", "KEYS = ORD-7", most=20),
         step("message peek orders", "BROKER", "ORD-399", "one in full: mqctl message peek -t orders -q ", most=30),
         step("message peek orders --count 40", "50 of 320 shown; --limit all", "ORD-399", most=60),
         step("message peek orders -q 2 --broker broker-b --offset 49 --count 1", "on broker-b", "body ", most=12),
@@ -169,7 +169,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "threads of a slow consumer": (step(f"stacks dump {_SLOW}", "slowly", most=40),),
     "when does the delayed message come": (
-        step("message find ORD-LATER", "orders: waiting on level 16, due ", " (in ", "mqctl delay levels", most=15),
+        step("message get ORD-LATER", "orders: waiting on level 16, due ", " (in ", "mqctl delay levels", most=15),
         step("delay list", "delay levels", code=64, most=3),
         step("delay levels", "16", "30 min", most=24),
     ),

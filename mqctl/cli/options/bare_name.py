@@ -35,7 +35,7 @@ _BY_NOUN = {
 }
 _BY_COMMAND = {
     "allocation simulate": "",  # begins with a group or with numbers: either may be meant
-    "message find": "--key",
+    "message get": "--id",
     "replay group": "--group",
 }
 BARE_NAME = "bare_name"
@@ -103,7 +103,7 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
 
 
 def _with_topic(command: TyperCommand, given: Mapping[str, object], more: list[str], words: list[str]) -> list[str]:
-    """Puts a second bare name behind --topic: `offset reset billing orders`, `message find KEY orders`."""
+    """Puts a second bare name behind --topic: `offset reset billing orders`, `message get KEY orders`."""
     topic = next((one for one in command.params if "--topic" in one.opts), None)
     if len(more) != 1 or topic is None or _noun(command) == "topic" or _texts(given.get(topic.name or "")):
         return words

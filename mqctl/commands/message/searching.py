@@ -18,10 +18,19 @@ from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
 from mqctl.snapshot.message_trace import gather_tracks
 from mqctl.text import sentence
 
-_BY_KEY = sentence("find-by-key", "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC")
+_BY_KEY = sentence("find-by-key", "for a key: mqctl message trace KEY -t TOPIC, or mqctl message get KEY -t TOPIC")
 
 _NAMED = 5
 _SEARCHED = 64
+
+
+def can_be_id(text: str) -> bool:
+    """Tells whether a text has the form of an id, of either kind."""
+    try:
+        OffsetId.parse(text)
+    except MessageIdError:
+        return False
+    return True
 
 
 def check_id(text: str) -> None:
@@ -67,7 +76,7 @@ def look_up_everywhere(
         except NotFoundError as error:
             if query.key not in asking.cluster.name_servers.ask(topic_names(), asking.deadline):
                 raise
-            swapped = command_line("mqctl message find {} -t {}", topic, query.key)
+            swapped = command_line("mqctl message get {} -t {}", topic, query.key)
             raise NotFoundError(
                 sentence("no-topic", "there is no topic {topic}", topic=topic),
                 reason=sentence("message-topic", "{key} is a topic", key=query.key),
@@ -101,15 +110,12 @@ def id_of(asking: Asking, text: str, topic: str) -> str:
         UsageError: several messages have it; their ids are named.
         MqctlError: a broker could not be asked, so that another message may have the key.
     """
-    try:
-        OffsetId.parse(text)
-    except MessageIdError:
-        matches, errors = look_up(asking, KeyQuery(topic=topic, key=text), unique=False)
-    else:
+    if can_be_id(text):
         return text
+    matches, errors = look_up(asking, KeyQuery(topic=topic, key=text), unique=False)
     ids = dict.fromkeys(one.message.unique_key or one.message_id for one in matches)
     if len(ids) > 1:
-        find = command_line("mqctl message find {} -t {}", text, topic)
+        find = command_line("mqctl message get {} -t {}", text, topic)
         raise UsageError(
             sentence(
                 "messages-key", "{ids} messages of {topic} have the key {text}", ids=len(ids), topic=topic, text=text

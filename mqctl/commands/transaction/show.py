@@ -66,7 +66,7 @@ def command(
             ),
             remedy=sentence(
                 "transaction-list-message-find",
-                "mqctl transaction list; mqctl message find --unique-key looks for a committed one",
+                "mqctl transaction list; mqctl message get --unique-key looks for a committed one",
             ),
         )
     emit(detail_document(detail_of(unique_key, stories, limits)), output)

@@ -76,7 +76,7 @@ def test_reading_changing_sending_and_consuming_with_keys(asked: Run, guarded: E
     assert (consumed.exit_code, "hello" in consumed.stdout) == (0, True), consumed
     as_temporary = asked("message", "consume", "-t", "Both", "--from-start", "--count", "1", env=AS_ADMIN)
     assert (as_temporary.exit_code, "hello" in as_temporary.stdout) == (0, True), as_temporary
-    assert asked("message", "find", "-t", "Both", "--key", "k1", env=AS_USER).exit_code == 0
+    assert asked("message", "get", "-t", "Both", "--key", "k1", env=AS_USER).exit_code == 0
     assert asked("group", "lag", "-g", "G", env=AS_USER).exit_code == 0
     doctor = asked("doctor", "-o", "json", env=AS_ADMIN)
     assert (doctor.exit_code, "MQ633" in doctor.stdout) == (2, True), "reader-key has a secret key of the examples"
@@ -105,7 +105,7 @@ def test_reading_changing_sending_and_consuming_with_keys(asked: Run, guarded: E
         (("delay", "levels"), "nothing to show"),
         (("transaction", "list"), "no transaction"),
         (("message", "peek", "-t", "Both"), "nothing to show"),
-        (("message", "find", "-t", "Both", "--key", "k"), "nothing to show"),
+        (("message", "get", "-t", "Both", "--key", "k"), "nothing to show"),
     ],
     ids=lambda words: " ".join(words[:2]) if isinstance(words, tuple) else "",
 )

@@ -39,9 +39,9 @@ def test_a_message_of_a_delay_level_says_when_it_is_due_until_delivered(mqctl: R
     for words in (("find", "K"), ("get", unique)):
         messages = mqctl("message", *words, *where, "-o", "json").json["messages"]
         assert messages[-1]["waiting"] == {"topic": "Pay", "level": _LEVEL, "due_time_ms": due_ms}
-    delivered, waiting = mqctl("message", "find", "K", *where, "-o", "json").json["messages"]
+    delivered, waiting = mqctl("message", "get", "K", *where, "-o", "json").json["messages"]
     assert (delivered["topic"], delivered["waiting"]) == ("Pay", None)
-    assert f"Pay: waiting on level {_LEVEL}, due " in mqctl("message", "find", "K", *where).stdout
+    assert f"Pay: waiting on level {_LEVEL}, due " in mqctl("message", "get", "K", *where).stdout
     by_place = mqctl("message", "get", waiting["message_id"], "-n", still.namesrv, "-o", "json").json["messages"]
     assert by_place[0]["waiting"]["due_time_ms"] == due_ms
     traced = mqctl("message", "trace", unique, *where)
@@ -56,15 +56,15 @@ def test_a_message_of_a_delay_level_says_when_it_is_due_until_delivered(mqctl: R
 def test_a_message_of_a_timer_says_when_it_is_due(mqctl: Run, still: EmbeddedCluster) -> None:
     due_ms = (still.now_ms() // 1_000 + 100) * 1_000
     put(still, "K", properties={"TIMER_DELIVER_MS": str(due_ms)})
-    (message,) = mqctl("message", "find", "K", "-t", "Pay", "-n", still.namesrv, "-o", "json").json["messages"]
+    (message,) = mqctl("message", "get", "K", "-t", "Pay", "-n", still.namesrv, "-o", "json").json["messages"]
     assert (message["waiting"]["topic"], message["waiting"]["level"]) == ("Pay", None)
     assert 0 <= due_ms - message["waiting"]["due_time_ms"] <= 1_000
-    assert "Pay: waiting in the timer, due " in mqctl("message", "find", "K", "-t", "Pay", "-n", still.namesrv).stdout
+    assert "Pay: waiting in the timer, due " in mqctl("message", "get", "K", "-t", "Pay", "-n", still.namesrv).stdout
 
 
 def test_of_a_broker_that_does_not_tell_nothing_is_claimed(mqctl: Run, still: EmbeddedCluster) -> None:
     put(still, "K", delay_level=_LEVEL)
     still.fault(26, Drop())
-    outcome = mqctl("message", "find", "K", "-t", "Pay", "-n", still.namesrv, "--timeout", "2s", "-o", "json")
+    outcome = mqctl("message", "get", "K", "-t", "Pay", "-n", still.namesrv, "--timeout", "2s", "-o", "json")
     assert outcome.json["messages"][0]["waiting"]["due_time_ms"] is None
     assert outcome.exit_code in {69, 75}

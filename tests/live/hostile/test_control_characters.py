@@ -68,7 +68,7 @@ def evil(cluster: EmbeddedCluster) -> Iterator[EmbeddedCluster]:
 READING: tuple[tuple[str, ...], ...] = (
     ("message", "peek", "-t", "Pay", "--from-start"),
     ("message", "tail", "-t", "Pay"),
-    ("message", "find", "-t", "Pay", "--key", f"key{EVIL.replace(' ', '')}"),
+    ("message", "get", "-t", "Pay", "--key", f"key{EVIL.replace(' ', '')}"),
     ("topic", "entries", "-t", "Pay", "-q", "1"),
     ("dlq", "list", "-g", "G"),
     ("group", "members", "-g", "G"),

@@ -210,7 +210,7 @@ def test_what_cannot_be_asked_is_named(single: EmbeddedCluster, asked: Run) -> N
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("garbage",), 64, "message find KEY -t TOPIC"),
+        (("garbage",), 64, "message get KEY -t TOPIC"),
         (("00" * 16,), 66, "it may have expired"),
         (("00" * 16, "-t", "T"), 66, "it may have expired"),
         (("00" * 16, "-t", "nope"), 66, "nope"),

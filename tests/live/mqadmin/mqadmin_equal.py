@@ -318,9 +318,7 @@ def _topic(run: MqadminRun) -> tuple[str, ...]:
 
 
 def messages_by_key(run: MqadminRun, ask: Ask) -> None:
-    messages_got = answer(ask, "message", "find", "-t", _of(run, "-t"), "--key", _of(run, "-k"), partly=True)[
-        "messages"
-    ]
+    messages_got = answer(ask, "message", "get", "-t", _of(run, "-t"), "--key", _of(run, "-k"), partly=True)["messages"]
     printed = {(unique, int(queue), int(offset)) for unique, queue, offset in text.rows(run.out, "#Message ID")}
     assert printed == {(m["properties"]["UNIQ_KEY"], m["queue_id"], m["queue_offset"]) for m in messages_got}
 
@@ -440,7 +438,7 @@ def nothing(run: MqadminRun, ask: Ask) -> None:
         "producerConnection": ("producer", "list", "-g"),
         "queryMsgById": ("message", "get", "-i"),
         "queryMsgByUniqueKey": ("message", "get", "-i"),
-        "queryMsgByKey": ("message", "find", "-t"),
+        "queryMsgByKey": ("message", "get", "-t"),
         "printMsgByQueue": ("message", "peek", "-t"),
         "topicList": ("topic", "list"),
     }[run.sub_command]

@@ -163,7 +163,7 @@ def test_copies_say_where_they_come_from_and_keep_what_the_application_gave(live
     properties = dict(copy["properties"])
     assert (copy["body"], copy["tags"], properties["KEYS"].split(" ")[0]) == ("x4", "A", "k4")
     assert (properties[REPLAY_ID], properties[ORIGIN_OFFSET]) == (done.json["id"], "4")
-    by_key = live("message", "find", "-t", "Again", "--key", properties["KEYS"].split(" ")[1], "-o", "json")
+    by_key = live("message", "get", "-t", "Again", "--key", properties["KEYS"].split(" ")[1], "-o", "json")
     assert len(by_key.json["messages"]) == 1
 
 
@@ -350,7 +350,7 @@ def test_what_cannot_be_looked_up_is_sent_again_and_named(live: Run, cluster: Em
     assert (done.exit_code, done.json["state"], done.json["published_count"]) == (3, "in-doubt", 10), done.stderr
     (doubt,) = done.json["in_doubt"]
     assert ("could not be looked up" in doubt["reason"], doubt["key"].startswith("replay-")) == (True, True)
-    twice = live("message", "find", "-t", "Again", "--key", doubt["key"], "-o", "json").json["messages"]
+    twice = live("message", "get", "-t", "Again", "--key", doubt["key"], "-o", "json").json["messages"]
     assert (len(twice), sum(keys_of(live, "Again").values())) == (2, 11)
 
 
