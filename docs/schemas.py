@@ -46,7 +46,7 @@ from mqctl.commands.top.view import TopFrame
 from mqctl.commands.topic.entries_view import EntryList
 from mqctl.commands.topic.traffic_view import Traffic
 from mqctl.commands.topic.view import Route, TopicDescription, TopicListReport
-from mqctl.commands.transaction.check_view import TransactionCheckReport
+from mqctl.commands.transaction.list_view import TransactionCheckReport
 from mqctl.commands.transaction.view import TransactionDetail, TransactionList
 from mqctl.lag.current import LagReport
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun

@@ -220,8 +220,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("topic", "route"), "Show where a topic is, as each name server reports it."),
     Entry(("topic", "traffic"), "Show what goes into topics and out to groups."),
     Entry(("topic", "update"), "Change queues, permissions or order of a topic, by plan.", "changes"),
-    Entry(("transaction", "check"), "Check transactions: pending, given up, nobody to ask."),
-    Entry(("transaction", "list"), "List pending and discarded transactions."),
+    Entry(("transaction", "list"), "List pending and discarded transactions, and judge them."),
     Entry(("transaction", "resume"), "Have discarded transactions checked again, by plan.", "changes"),
     Entry(("transaction", "show"), "Show what became of one transaction."),
     Entry(("undo",), "Undo a change, by plan.", "changes"),
@@ -260,6 +259,7 @@ ALIASES: dict[Path, str] = {
     ("topic", "groups"): "topic describe",
     ("topic", "order"): "topic update",
     ("topic", "stats"): "topic describe",
+    ("transaction", "check"): "transaction list --check",
 }
 """Old names of commands that were merged into others, and what each means now; `...` is where the arguments go when
 they do not come last, and an option that ends with `=` takes the first of them. An old name answers as the present one

@@ -138,6 +138,6 @@ _TAKE_STORES = tuple(
     f"mqctl {words}"
     for words in (
         "delay ", "doctor", "group describe", "group lag", "ha compare", "order check", "snapshot save",
-        "transaction check", "transaction list", "transaction show",
+        "transaction list", "transaction show",
     )
 )  # fmt: skip

@@ -27,7 +27,7 @@ GROUP=${GROUP:-}
 STORE=${STORE:-}
 
 # 1. What is pending, what was given up, whom can brokers not ask?
-step "0 1 2 3" mqctl transaction check ${STORE:+--store "${STORE}"}
+step "0 1 2 3" mqctl transaction list --check ${STORE:+--store "${STORE}"}
 
 # 2. Which ones, of which producer group, how old, checked how often?
 step "0 69 74 75 76" mqctl transaction list ${GROUP:+-g "${GROUP}"} ${STORE:+--store "${STORE}"}
@@ -44,4 +44,4 @@ echo 'then, when !store && discarded > `0`: mqctl cluster list'
 echo 'then, when !store && discarded > `0` && online > `0`: mqctl transaction resume [-g GROUP]'
 
 # 6. What is left?
-step "0 1 2 3" mqctl transaction check ${STORE:+--store "${STORE}"}
+step "0 1 2 3" mqctl transaction list --check ${STORE:+--store "${STORE}"}

@@ -38,13 +38,13 @@ def test_every_command_names_the_file(odd: OddFiles, kind: str, place: str) -> N
 
 def test_an_index_of_a_terabyte_is_named(odd: OddFiles) -> None:
     before = len(odd.problems)
-    odd.cross("terabyte", "index", ("doctor", "store verify", "transaction check"))
+    odd.cross("terabyte", "index", ("doctor", "store verify", "transaction list"))
     assert odd.problems[before:] == []
 
 
 def test_an_index_that_goes_away_ends_nothing(odd: OddFiles) -> None:
     before = len(odd.problems)
-    odd.cross("gone while read", "index", ("doctor", "store verify", "transaction check"))
+    odd.cross("gone while read", "index", ("doctor", "store verify", "transaction list"))
     assert odd.problems[before:] == []
 
 

@@ -81,7 +81,6 @@ READS: dict[str, Read] = {
     "topic list": Read(),
     "topic traffic": Read(OF_TOPIC),
     # How many checks there may be stands beside how many were made.
-    "transaction check": Read(unhurt=(26,), end=3),
     "transaction list": Read(unhurt=(26,)),
 }
 ELSEWHERE = {

@@ -75,7 +75,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "ha.status/1": ("ha", "status"),
     "lock.show/1": ("lock", "show", "-g", "G"),
     "order.check/1": ("order", "check", "-t", "Pay", "--key", "none"),
-    "transaction.check/1": ("transaction", "check"),
+    "transaction.check/1": ("transaction", "list", "--check"),
     "transaction.list/1": ("transaction", "list"),
 }
 

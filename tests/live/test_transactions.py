@@ -142,7 +142,7 @@ def graded_alike(site: Site, severities: set[str]) -> None:
     for key in ("P", "Q"):  # when Q comes, P is old enough to be told as a warning
         site.half(key)
         for source in (("--namesrv", site.cluster.namesrv), ("--store", site.cluster.broker().store)):
-            check = site.run("transaction", "check", *source, "-o", "json").json["diagnosis"]["findings"]
+            check = site.run("transaction", "list", "--check", *source, "-o", "json").json["diagnosis"]["findings"]
             doctor = site.run("doctor", *source, "--only", "MQ72*", "-o", "json").json["findings"]
             graded = [{(item["code"], item["severity"]) for item in findings} for findings in (check, doctor)]
             assert graded[0] == graded[1]

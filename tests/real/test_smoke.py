@@ -35,7 +35,7 @@ FACTS: list[tuple[str, str, object]] = [
     ("allocation show -g fast", "topics[].[even, orphan_count, double_count]", [[True, 0, 0]]),
     ("producer list", "producers[].group", ["traffic_producer"]),
     ("delay check", "diagnosis.verdict", "ok"),
-    ("transaction check", "diagnosis.verdict", "ok"),
+    ("transaction list --check", "diagnosis.verdict", "ok"),
     ("dlq list", "groups", []),
     ("retry list -g fast", "retries", []),
     ("message get -t flow --key first", "messages[].[keys, tags]", [["first", "A"]]),

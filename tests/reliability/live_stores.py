@@ -59,6 +59,7 @@ WORDS = {
     "snapshot save": "{place}/store.snap --force",
     "store acknowledge": "",
     "store cat": f"-t {TOPIC} -q 1 --count 5 -o json",
+    "transaction list": "--check -o json",
     "transaction show": f"{FIRST_TRANSACTION} -o json",
 }
 """Words of those that take others than `-o json`."""

@@ -178,7 +178,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("transaction list -t orders", "no transaction is pending", never=("check loops",), most=2),
         step("doctor -t orders --only MQ72*", "OK: 0 findings", never=("bank",), most=6),
         # A half message that nobody answers for is news at first, and a warning after a minute.
-        step("transaction check", "MQ720", code=(0, 1), never=("No consumer group has members",), most=20),
+        step("transaction list --check", "MQ720", code=(0, 1), never=("No consumer group has members",), most=20),
     ),
     "wait in a script": (
         step("group lag billing --until 'lag<1 and lag_time<1m' --timeout 30s", "billing", most=15),

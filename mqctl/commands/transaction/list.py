@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output
+from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
+    LangOption,
     NoColorOption,
     OptionalStoreOption,
     OutputOption,
@@ -25,7 +26,9 @@ EXAMPLES = (
     "mqctl transaction list",
     "mqctl transaction list -g order-producer -t orders -o json",
     "mqctl transaction list --store /backup/store",
+    "mqctl transaction list --check",
 )
+RULES = ("MQ72*",)
 
 
 def command(
@@ -35,10 +38,12 @@ def command(
     ] = None,
     topic: TopicOption = None,
     count: Annotated[int, typer.Option("--count", metavar="COUNT", min=1, help="How many to show.")] = 100,
+    check: Annotated[bool, typer.Option("--check", help="Judge as well; ends with the verdict.")] = False,
     store: OptionalStoreOption = None,
     snapshot: SnapshotOption = None,
     at: AtOption = None,
     brokers: BrokersOption = None,
+    lang: LangOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -49,11 +54,16 @@ def command(
 
     Online counts the producers of the group that are connected to that broker: it asks no others. The second table
     shows how far each broker's check loop has got; `op messages behind` is what it reads again in each round.
+
+    --check judges all transactions, also those that are not listed: what is pending, what was or soon will be given up,
+    and where brokers can ask nobody. From a store also what was committed without an op message, or twice: that needs
+    the whole commit log. It ends with 0 fine, 1 warning, 2 critical, 3 unknown.
     """
     source = TransactionSource(
         store=store,
         snapshot=snapshot,
         at=at,
+        deep=check,
         brokers=tuple(brokers or ()),
         namesrv=namesrv,
         profile=profile,
@@ -67,4 +77,14 @@ def command(
     ]
     scoped, left_out = bool(group or topic), max(0, len(rows) - count)
     document = list_document(rows[:count], loop_rows(state), left_out=left_out, scoped=scoped)
-    return answer(document, transaction_gaps(state), output)
+    if not check:
+        return answer(document, transaction_gaps(state), output)
+    from mqctl.cli.options.doctor import time_scale_of
+    from mqctl.cli.sources.snapshot_source import next_source
+    from mqctl.commands.transaction.list_view import with_verdict
+    from mqctl.rules import Settings, diagnose
+
+    scale = time_scale_of(None, namesrv=state.origin.location, store=store)
+    diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
+    emit(with_verdict(document, state, diagnosis, source=next_source(state, namesrv, profile)), output)
+    return diagnosis.exit_code()
