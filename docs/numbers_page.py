@@ -247,8 +247,8 @@ SUMS = (
             "⌈log2 5⌉ = 3 hashes; ⌈32 × log2 5 × log2 e⌉ = 108, in whole bytes 112 bits",
             "⌈log2 5⌉ = 3 次哈希；⌈32 × log2 5 × log2 e⌉ = 108，取整字节 112 位",
         ),
-        command="filter bloom",
-        path="[hash_count, bit_count]",
+        command="filter lint --bloom",
+        path="bloom.[hash_count, bit_count]",
         value=[3, 112],
     ),
     Sum(
@@ -257,8 +257,8 @@ SUMS = (
             "⌈log2 100⌉ = 7 hashes; ⌈32 × log2 100 × log2 e⌉ = 307, in whole bytes 312 bits",
             "⌈log2 100⌉ = 7 次哈希；⌈32 × log2 100 × log2 e⌉ = 307，取整字节 312 位",
         ),
-        command="filter bloom --error 1",
-        path="[hash_count, bit_count]",
+        command="filter lint --bloom --error 1",
+        path="bloom.[hash_count, bit_count]",
         value=[7, 312],
     ),
     Sum(

@@ -18,7 +18,7 @@ from mqctl.commands.delay.plan_view import ChainReport, RelayReport
 from mqctl.commands.delay.view import DelayLevels
 from mqctl.commands.dlq.resend_view import ResendPlanReport, ResendReport
 from mqctl.commands.explain.kafka import KafkaTerms
-from mqctl.commands.filter.view import BloomReport, CollisionReport, FilterVerdict, LintReport
+from mqctl.commands.filter.view import FilterVerdict, LintReport
 from mqctl.commands.group.advice_rows import AdviceReport
 from mqctl.commands.group.rows import GroupListReport, GroupMembers, InstanceReport
 from mqctl.commands.ha.compare_rows import StoreComparison
@@ -144,8 +144,6 @@ LIVE: dict[str, type] = {
 
 SCHEMAS: dict[str, type] = {
     **LIVE,
-    "filter.bloom/1": BloomReport,
-    "filter.collisions/1": CollisionReport,
     "bench.compare/1": BenchComparison,
     "filter.lint/1": LintReport,
     "filter.test/1": FilterVerdict,

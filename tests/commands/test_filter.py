@@ -47,10 +47,11 @@ def test_remarks(mqctl: Run, expression: str, said: str, code: int) -> None:
 
 
 def test_collisions_and_bits(mqctl: Run) -> None:
-    figures = mqctl("filter", "collisions", "order_UP", "order_V1", "paid", "-o", "json")
+    figures = mqctl("filter", "lint", "--collisions", "order_UP", "order_V1", "paid", "-o", "json")
     assert (figures.exit_code, [row["tags"] for row in figures.json["collisions"]]) == (1, ["order_UP, order_V1"])
-    assert mqctl("filter", "collisions", "a", "b").exit_code == 0
-    bits = mqctl("filter", "bloom", "-g", "GID_a", "-t", "TopicTest", "--groups", "32", "-o", "json").json
+    assert mqctl("filter", "lint", "--collisions", "a", "b").exit_code == 0
+    words = ("lint", "--bloom", "-g", "GID_a", "-t", "TopicTest", "--groups", "32")
+    bits = mqctl("filter", *words, "-o", "json").json["bloom"]
     assert (bits["bit_count"], bits["positions"], round(bits["false_hit_share"], 3)) == (112, [46, 22, 110], 0.192)
 
 
@@ -62,8 +63,11 @@ def test_collisions_and_bits(mqctl: Run) -> None:
         ("test", "a > 1", "--prop", "novalue"),
         ("test", "a > 1", "--tags", "b"),
         ("lint", "(a = 5"),
-        ("bloom", "--error", "0"),
-        ("bloom", "-g", "G"),
+        ("lint",),
+        ("lint", "a = 5", "b = 5"),
+        ("lint", "--collisions"),
+        ("lint", "--bloom", "--error", "0"),
+        ("lint", "--bloom", "-g", "G"),
     ],
 )
 def test_what_cannot_be_read(mqctl: Run, words: tuple[str, ...]) -> None:

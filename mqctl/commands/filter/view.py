@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
 from mqctl.model.counts import counted
@@ -11,6 +11,12 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import composed, keep_texts, sentence
 
 REMARK_COLUMNS = (Column("severity", "severity", CellKind.SEVERITY), Column("what", "what"))
+BLOOM_COLUMNS = (
+    Column("hash_count", "hashes", CellKind.COUNT),
+    Column("bit_count", "bits", CellKind.COUNT),
+    Column("group_count", "matching groups", CellKind.COUNT),
+    Column("false_hit_share", "looked at in vain", CellKind.SHARE),
+)
 COLLISION_COLUMNS = (Column("code", "hash", CellKind.COUNT), Column("tags", "tags with this hash"))
 
 
@@ -49,14 +55,6 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LintReport:
-    """Machine form of `filter lint`."""
-
-    expression: str
-    remarks: list[Remark]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
     """Tags with one hash: brokers let all of them through where one is wanted."""
 
@@ -65,16 +63,8 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CollisionReport:
-    """Machine form of `filter collisions`."""
-
-    tag_count: int
-    collisions: list[Collision]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BloomReport:
-    """Machine form of `filter bloom`.
+    """The bit map behind SQL92 subscriptions.
 
     Attributes:
         hash_count, bit_count: shape of the filter.
@@ -87,6 +77,22 @@ class BloomReport:
     group_count: int
     false_hit_share: float
     positions: list[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintReport:
+    """Machine form of `filter lint`; None, or nothing, is what was not asked for.
+
+    Attributes:
+        tag_count: tags that were compared.
+        collisions: those of them that share a hash.
+    """
+
+    expression: str | None = None
+    remarks: list[Remark] = field(default_factory=list)
+    tag_count: int | None = None
+    collisions: list[Collision] = field(default_factory=list)
+    bloom: BloomReport | None = None
 
 
 def verdict_document(value: FilterVerdict) -> Document:
@@ -104,23 +110,25 @@ def verdict_document(value: FilterVerdict) -> Document:
 
 def lint_document(value: LintReport) -> Document:
     """Builds the document of `filter lint`."""
-    table = Table(REMARK_COLUMNS, value.remarks, empty=sentence("empty-nothing-to-remark", "nothing to remark"))
-    return Document(schema="filter.lint/1", value=value, records=value.remarks, blocks=[table])
-
-
-def collision_document(value: CollisionReport) -> Document:
-    """Builds the document of `filter collisions`."""
-    table = Table(
-        COLLISION_COLUMNS,
-        value.collisions,
-        empty=sentence("filter-no-collisions", "every tag has a hash of its own: {count}", count=value.tag_count),
+    tables: list[Table] = []
+    if value.expression is not None:
+        empty = sentence("empty-nothing-to-remark", "nothing to remark")
+        tables.append(Table(REMARK_COLUMNS, value.remarks, empty=empty))
+    if value.tag_count is not None:
+        empty = sentence("filter-no-collisions", "every tag has a hash of its own: {count}", count=value.tag_count)
+        tables.append(Table(COLLISION_COLUMNS, value.collisions, empty=empty))
+    lines = [] if value.bloom is None else [Paragraphs(_bloom_lines(value.bloom), stored=True)]
+    return Document(
+        schema="filter.lint/1",
+        value=value,
+        records=tables[0].rows if tables else [value.bloom],
+        csv_columns=() if tables else BLOOM_COLUMNS,
+        blocks=[*tables, *lines],
     )
-    return Document(schema="filter.collisions/1", value=value, records=value.collisions, blocks=[table])
 
 
-def bloom_document(value: BloomReport) -> Document:
-    """Builds the document of `filter bloom`."""
-    lines: Sequence[str] = [
+def _bloom_lines(value: BloomReport) -> list[str]:
+    lines = [
         sentence(
             "filter-bits-hashes-each-group",
             "{bit_count} bits, {hash_count} hashes of each group and topic",
@@ -133,10 +141,7 @@ def bloom_document(value: BloomReport) -> Document:
             group_count=counted(value.group_count, "matching group"),
             false_hit_share=value.false_hit_share,
         ),
-        *(
-            [sentence("filter-bits", "bits: {positions}", positions=list(map(str, value.positions)))]
-            if value.positions
-            else []
-        ),
     ]
-    return Document(schema="filter.bloom/1", value=value, records=[value], blocks=[Paragraphs(lines, stored=True)])
+    if value.positions:
+        lines.append(sentence("filter-bits", "bits: {positions}", positions=list(map(str, value.positions))))
+    return lines
