@@ -65,7 +65,7 @@ from mqctl.render.dead_letters import DeadLetterList, RetryList
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.messages_view import MessageList
-from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
+from mqctl.render.offsets import OffsetChangeReport, OffsetPlanReport
 from mqctl.render.probe import Probe
 from mqctl.render.profiles import ProfileList
 from mqctl.render.reports.tables import (
@@ -162,7 +162,6 @@ SCHEMAS: dict[str, type] = {
     "local.scenario.list/1": ScenarioList,
     "local.scenario.run/1": RunningScenario,
     "local.status/1": LocalStatus,
-    "offset.history/1": OffsetHistory,
     "playbook.dry-run/1": DryRun,
     "playbook.list/1": PlaybookList,
     "playbook.run/1": PlaybookRun,

@@ -1,8 +1,7 @@
-"""Plans for offsets, their outcome, and the journal of changes, as tables."""
+"""Plans for offsets, their outcome, as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -47,18 +46,6 @@ OUTCOME_COLUMNS = (
     Column("found", "read back", CellKind.COUNT, none="?"),
     Column("state", "state", CellKind.WORDS),
     Column("reason", "why", CellKind.WORDS, none=""),
-)
-HISTORY_COLUMNS = (
-    Column("id", "id"),
-    Column("made_at_ms", "when", CellKind.TIME_MS),
-    Column("kind", "change"),
-    Column("group", "consumer group"),
-    Column("target", "target"),
-    Column("queue_count", "queues", CellKind.COUNT),
-    Column("state", "state", CellKind.WORDS),
-    Column("who", "who", wide=True),
-    Column("cluster", "cluster", wide=True),
-    Column("undoes", "undoes", wide=True),
 )
 
 
@@ -141,23 +128,6 @@ class OffsetChangeReport:
 
     def __post_init__(self) -> None:
         keep_texts(self, "target")
-
-    @property
-    def queue_count(self) -> int:
-        return len(self.queues)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetHistory:
-    """Machine form of `offset history`.
-
-    Attributes:
-        unreadable: records that are left out, each with the reason.
-    """
-
-    changes: list[OffsetChangeReport]
-    unreadable: list[str]
-    keyed_unreadable: list[Said] = field(default_factory=list)
 
 
 def plan_document(plan: OffsetPlan, next_step: str) -> Document:
@@ -354,11 +324,11 @@ def _ways(plan: OffsetPlan) -> list[str]:
     return []
 
 
-def change_report(record: OffsetRecord) -> OffsetChangeReport:
-    """Returns the machine form of a change."""
+def change_document(record: OffsetRecord) -> Document:
+    """Builds the document of an executed plan."""
     for part in record.parts:
         part.keep_texts()
-    return OffsetChangeReport(
+    report = OffsetChangeReport(
         id=record.id,
         kind=record.kind,
         cluster=record.cluster,
@@ -371,25 +341,8 @@ def change_report(record: OffsetRecord) -> OffsetChangeReport:
         undoes=record.undoes,
         queues=record.parts,
     )
-
-
-def change_document(record: OffsetRecord) -> Document:
-    """Builds the document of an executed plan."""
-    report = change_report(record)
     lines = [sentence("change-report", "change {report}: {state}", report=report.id, state=Word(report.state))]
     if not record.is_nothing_done:
         lines.append(way_back(record.id))
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(schema="offset.change/1", value=report, records=report.queues, blocks=blocks)
-
-
-def history_document(records: Iterable[OffsetRecord], unreadable: Sequence[str]) -> Document:
-    """Builds the document of `offset history`."""
-    rows = [change_report(record) for record in records]
-    empty = sentence("no-change-made-machine", "no change was made from this machine")
-    return Document(
-        schema="offset.history/1",
-        value=OffsetHistory(changes=rows, unreadable=list(unreadable), keyed_unreadable=said(unreadable)),
-        records=rows,
-        blocks=[Table(HISTORY_COLUMNS, rows, empty=empty)],
-    )

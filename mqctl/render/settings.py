@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from mqctl.execute.records import SettingRecord
+from mqctl.execute.records import QueuePart, SettingRecord
 from mqctl.model.command_line import shell_words
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
@@ -16,7 +16,7 @@ from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, key_of, sentence, values_of
+from mqctl.text import Word, keep_texts, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
     Column("place", "place"),
@@ -48,6 +48,7 @@ HISTORY_COLUMNS = (
     Column("back", "undo with", none="none", wide=True),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),
+    Column("target", "target", none="", wide=True),
     Column("undoes", "undoes", wide=True),
 )
 # What a new or deleted topic or group is told by; the rest is in the machine form.
@@ -152,6 +153,8 @@ class HistoryEntry:
         cluster: None for a change of files.
         back: the command that undoes it or resumes it, `back_argv` its words; None where none is known here.
         undone_by: the change that took it back.
+        group: whose offsets, settings or dead letters; None for a change of anything else.
+        target, method, queues: of a change of offsets: where to, how, and each queue with its old offset.
     """
 
     id: str
@@ -166,6 +169,15 @@ class HistoryEntry:
     back: str | None
     undone_by: str | None = None
     back_argv: list[str] | None = None
+    group: str | None = None
+    target: str | None = None
+    method: str | None = None
+    queues: list[QueuePart] | None = None
+    target_key: str | None = None
+    target_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        keep_texts(self, "target")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("local", "start", "broker-a"),
     ("local", "status"),
     ("local", "stop", "broker-a"),
-    ("offset", "history"),
+    ("history",),
     ("playbook", "list"),
     ("playbook", "show", "backlog"),
     ("profile", "add", "p", "-n", "192.0.2.9:9876"),
@@ -143,7 +143,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("message", "trace", "7F00000100002A9F0000000000000000"),
     ("offset", "clone", "--from", "G", "-g", "H", "-t", "Pay"),
     ("offset", "skip", "-g", "G", "-t", "Pay"),
-    ("offset", "undo", "none"),
+    ("undo", "none"),
     ("playbook", "run", "backlog", "-p", "group=G", "--dry-run"),
     ("replay", "follow", "-t", "Pay", "--to", "Again"),
     ("record", "RECORDING", "--count", "1"),
@@ -154,7 +154,6 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("topic", "update", "-t", "Pay", "--no-order"),
     ("transaction", "resume", "-t", "Pay"),
     ("transaction", "show", "7F00000100002A9F0000000000000000"),
-    ("undo", "none"),
 )
 _PARTS = {
     f"report {name}" for name in ["capacity", "delay", "duplicates", "order", "retries", "skew", "tags", "transactions"]

@@ -120,7 +120,7 @@ class TestHome:
     def test_what_reads_works(self, at_home: Callable[..., tuple[int, str, str]], golden_store: Store) -> None:
         code, out, errors = at_home("doctor", "--store", golden_store("store-killed"))
         assert (code, "MQ103" in out, errors) == (1, True, "")
-        for words in (("profile", "show"), ("history",), ("offset", "history"), ("playbook", "list"), ("--version",)):
+        for words in (("profile", "show"), ("history",), ("playbook", "list"), ("--version",)):
             assert at_home(*words)[::2] == (0, ""), words
         assert at_home("__complete", "group", "lag", "-n", "127.0.0.1:1", "-g", "") == (0, "", "")
 
@@ -146,10 +146,9 @@ class TestHome:
         journal.mkdir(parents=True)
         (journal / "20261101-000000-aab4.json").write_text("{}")
         journal.chmod(mode)
-        for words in (("history",), ("offset", "history")):
-            code, _, errors = at_home(*words)
-            assert (code, f"could not read {journal}" in errors) == (74, True), errors
-            assert "Permission denied; it is left out" in errors
+        code, _, errors = at_home("history")
+        assert (code, f"could not read {journal}" in errors) == (74, True), errors
+        assert "Permission denied; it is left out" in errors
         journal.chmod(0o700)
 
     def test_what_must_not_be_read_ends_with_one_code(

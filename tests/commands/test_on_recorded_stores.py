@@ -199,7 +199,6 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "history/1": ["history"],
         "local.scenario.list/1": ["local", "scenario", "list"],
         "local.status/1": ["local", "status"],
-        "offset.history/1": ["offset", "history"],
         "profile.show/1": ["profile", "show"],
         "replay.list/1": ["replay", "status"],
         "report.capacity/1": ["report", "capacity", "--no-spark", "--store", store],

@@ -125,7 +125,7 @@ def _offsets(group: str, *words: str) -> ClusterKind:
     return ClusterKind(
         (*words, *sure),
         forward=("offset", "reset", "--resume", "ID", *sure),
-        back=("offset", "undo", "ID", *sure),
+        back=("undo", "ID", *sure),
     )
 
 

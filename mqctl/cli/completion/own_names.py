@@ -15,7 +15,6 @@ _BY_COMMAND_OPTION = {
 _BY_ARGUMENT = {
     "explain kafka": "kafka",
     "local scenario run": "scenario",
-    "offset undo": "offset change",
     "playbook run": "playbook",
     "playbook show": "playbook",
     "profile remove": "profile",
@@ -86,11 +85,11 @@ def _rules() -> Named:
     return [(code, rule.texts.title) for code, rule in RULES.items()]
 
 
-def _changes(pattern: str) -> Named:
+def _changes() -> Named:
     """Returns the ids of changes made from here, the newest first."""
     from mqctl.cli.places import state_dir
 
-    ids = {path.stem for path in (state_dir() / "journal").glob(pattern)}
+    ids = {path.stem for path in (state_dir() / "journal").glob("**/*.json")}
     return [(name, "change") for name in sorted(ids, reverse=True)]
 
 
@@ -107,8 +106,7 @@ def _mqadmin() -> Named:
 
 
 _KINDS: dict[str, Callable[[], Named]] = {
-    "change": lambda: _changes("**/*.json"),
-    "offset change": lambda: _changes("*.json"),
+    "change": _changes,
     "profile": _profiles,
     "local": _local_clusters,
     "kafka": _kafka_terms,

@@ -19,7 +19,7 @@ ToOffsetOption = Annotated[
     int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="Up to this queue offset (exclusive).")
 ]
 SkippedOption = Annotated[
-    str | None, typer.Option("--skipped", metavar="ID", help="What a change of `mqctl offset history` has skipped.")
+    str | None, typer.Option("--skipped", metavar="ID", help="What a change of `mqctl history` has skipped.")
 ]
 FromFileOption = Annotated[
     Path | None,

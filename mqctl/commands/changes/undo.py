@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption, SettleOption
 from mqctl.errors import UsageError
 from mqctl.text import sentence
 
@@ -26,6 +26,7 @@ def command(
     ] = False,
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
+    settle: SettleOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -35,9 +36,15 @@ def command(
     """Plan to undo a change of topics, groups, brokers or offsets; --execute does it.
 
     Works for interrupted changes too; the present state is read again first. What a change created is deleted only
-    while nobody uses it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.
+    while nobody uses it. Messages that were sent stay sent.
+
+    Offsets with members online go back by the request that the change used; where brokers only take a time, queues may
+    restart a little before where they stood, never behind it, and the plan says by how much. What was consumed since
+    stays consumed. A queue that had no offset keeps the one it got, as brokers have no request to forget a single one,
+    and queues that the change never reached are left alone; both are named. An offset whose messages are deleted by now
+    becomes the queue's minimum.
     """
-    from mqctl.operations.plans.changing import Consent
+    from mqctl.operations.offsets.change import consent_of
     from mqctl.operations.plans.undo import newest_change, take_back
 
     if last == (change_id is not None):
@@ -50,7 +57,7 @@ def command(
                 "give one of them: mqctl undo ID, or mqctl undo --last; mqctl history lists the changes",
             ),
         )
-    consent = Consent(execute=execute, confirmed=confirm)
+    consent = consent_of(confirm, settle, execute=execute)
     document, code = take_back(change_id or newest_change(), lambda: cluster_target(namesrv, profile, timeout), consent)
     emit(document, output)
     return code

@@ -228,7 +228,7 @@ def _of_change(change_id: str) -> Source:
     if not skipped:
         raise UsageError(
             sentence("replay-change-skipped-nothing", "change {change_id} has skipped nothing", change_id=change_id),
-            remedy=command_line("mqctl offset history -g {}", record.subject),
+            remedy=command_line("mqctl history -g {}", record.subject),
         )
     return Source(
         words=sentence(

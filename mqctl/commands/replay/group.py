@@ -53,7 +53,7 @@ def command(
 
     The group is created where it is missing, and gets its offsets before it has members: start its consumers then, with
     the tags or the condition that you want. The end of the replay is recorded, and `mqctl replay status` shows whether
-    the group has reached it: consumers do not stop by themselves. `mqctl offset undo` restores the offsets.
+    the group has reached it: consumers do not stop by themselves. `mqctl undo` restores the offsets.
 
     This is for a group without members, next to the one that goes on. To have a group with its members online consume
     the last minutes again, use `mqctl offset reset -g GROUP --by-duration 10m`.

@@ -89,7 +89,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     if request.identity:
         otherwise = sentence(
             "offset-if-broker-new-address",
-            "if its broker has a new address, reset queue by queue to the old offsets of mqctl offset history -o json",
+            "if its broker has a new address, reset queue by queue to the old offsets of mqctl history -o json",
         )
         refuse_other_cluster(asking, request.identity, request.origin, otherwise)
     brokers = _brokers(asking, request)
@@ -282,7 +282,7 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
             ),
             remedy=sentence(
                 "make-new-plan-offset",
-                "make a new plan; mqctl offset history lists what was changed from here",
+                "make a new plan; mqctl history lists what was changed from here",
             ),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from mqctl.cli.emit import note, tell
@@ -52,8 +53,12 @@ class UnreadRecords:
         return exit_code_of(self._gaps)
 
 
-def entries(unread: UnreadRecords) -> list[HistoryEntry]:
-    """Returns all changes that can be read, the latest first; one that was undone has no way back any more."""
+def entries(unread: UnreadRecords, groups: Collection[str] = ()) -> list[HistoryEntry]:
+    """Returns all changes that can be read, the latest first; one that was undone has no way back any more.
+
+    Args:
+        groups: only changes of these consumer groups; none for all changes.
+    """
     book = journal()
     listed: list[HistoryEntry] = [_entry(record) for record in book.offsets.all(unread)]
     listed += [_entry(record) for record in book.settings.all(unread)]
@@ -66,7 +71,11 @@ def entries(unread: UnreadRecords) -> list[HistoryEntry]:
     for entry in latest:  # an undo that was taken back itself, later, undoes nothing
         if entry.state == CONFIRMED and entry.id not in undone:
             undone.setdefault(entry.undoes, entry.id)
-    return [replace(entry, back=None, undone_by=undone[entry.id]) if entry.id in undone else entry for entry in latest]
+    return [
+        replace(entry, back=None, undone_by=undone[entry.id]) if entry.id in undone else entry
+        for entry in latest
+        if not groups or entry.group in groups
+    ]
 
 
 def newest_undoable(unread: UnreadRecords) -> HistoryEntry | None:
@@ -83,6 +92,12 @@ def newest_undoable(unread: UnreadRecords) -> HistoryEntry | None:
 
 def _entry(record: AnyRecord) -> HistoryEntry:
     back = _back(record)
+    for part in record.parts:
+        part.keep_texts()
+    offsets = record if isinstance(record, OffsetRecord) else None
+    of_group = isinstance(record, OffsetRecord | ResendRecord) or (
+        isinstance(record, SettingRecord) and record.noun == "group"
+    )
     return HistoryEntry(
         id=record.id,
         made_at_ms=record.made_at_ms,
@@ -95,6 +110,10 @@ def _entry(record: AnyRecord) -> HistoryEntry:
         undoes=record.undoes,
         back=back,
         back_argv=argv_of(back),
+        group=record.subject if of_group else None,
+        target=None if offsets is None else offsets.target,
+        method=None if offsets is None else offsets.method,
+        queues=None if offsets is None else offsets.parts,
     )
 
 

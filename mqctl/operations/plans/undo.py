@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import note
 from mqctl.cli.sources.brokers import asking_of
-from mqctl.errors import NotFoundError, RefusedError
+from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.execute.journal import Journal
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
-from mqctl.operations.plans.changing import Consent, journal
+from mqctl.operations.plans.changing import journal
 from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_undoable
 from mqctl.render.document import Document
 from mqctl.text import printable, sentence
+
+if TYPE_CHECKING:
+    from mqctl.operations.offsets.change import OffsetConsent
 
 
 def newest_change() -> str:
@@ -66,15 +70,24 @@ _FINAL = {
 """Kinds of changes in steps that nothing takes back, and why."""
 
 
-def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: Consent) -> tuple[Document, int]:
+def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: OffsetConsent) -> tuple[Document, int]:
     """Plans the way back from a change, and goes it when asked to; returns what to show and the exit code.
 
     Raises:
+        UsageError: it is no change of offsets, and a time to settle was given.
         NotFoundError, BadInputError: there is no such change, or its record cannot be read.
         RefusedError: it sent messages, which cannot be taken back.
         MqctlError: as each kind of change.
     """
     book = journal()
+    if consent.settle_ms is not None and not book.offsets.has(change_id):
+        raise UsageError(
+            sentence(
+                "plan-settle-offsets-only",
+                "--settle is for a change of offsets: {change_id} is none",
+                change_id=change_id,
+            )
+        )
     if book.settings.has(change_id):
         from mqctl.operations.settings.change import run_setting_change as change_settings
         from mqctl.operations.settings.undo import plan_undo
@@ -103,14 +116,13 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
         return undo(change_id, execute=consent.execute, confirmed=consent.confirmed)
     if not book.offsets.has(change_id):
         _refuse_what_was_sent(book, change_id)
-    from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
+    from mqctl.operations.offsets.change import run_offset_change
     from mqctl.operations.offsets.requests import undo_request
 
     request = undo_request(book.offsets.read(change_id))
     target = connection()
     with target.open() as cluster:
-        offsets = OffsetConsent(execute=consent.execute, confirmed=consent.confirmed)
-        done = run_offset_change(asking_of(cluster, target), request, offsets)
+        done = run_offset_change(asking_of(cluster, target), request, consent)
     return done.document, done.code
 
 

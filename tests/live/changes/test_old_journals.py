@@ -58,7 +58,7 @@ def test_offsets_and_settings_go_back(live: Run, old: Path, cluster: EmbeddedClu
     for name in ("broker-a", "broker-b"):
         change(cluster, name, commit_offset("G", "Pay", 0, 5))  # as that reset left them
     assert live("topic", "update", "-t", "Pay", "--perm", "R", "--execute", "--confirm", "Pay").exit_code == 0
-    undone = live("offset", "undo", RESET, "--execute", "--confirm", "G", "-o", "json")
+    undone = live("undo", RESET, "--execute", "--confirm", "G", "-o", "json")
     assert (undone.exit_code, undone.json["undoes"]) == (0, RESET), undone.stderr
     assert {row["found"] for row in undone.json["queues"]} == {3}
     undone = live("undo", UPDATE, "--execute", "--confirm", "Pay", "-o", "json")
@@ -87,7 +87,7 @@ def test_a_reset_that_was_cut_off_is_finished(live: Run, old: Path) -> None:
     file.write_text(file.read_text().replace('"confirmed"', '"planned"').replace('"ended": true', '"ended": false'))
     done = live("offset", "reset", "--resume", RESET, "--execute", "--confirm", "G", "-o", "json")
     assert (done.exit_code, {row["found"] for row in done.json["queues"]}) == (0, {5}), done.stderr
-    undone = live("offset", "undo", RESET, "--execute", "--confirm", "G", "-o", "json")
+    undone = live("undo", RESET, "--execute", "--confirm", "G", "-o", "json")
     assert (undone.exit_code, {row["found"] for row in undone.json["queues"]}) == (0, {3}), undone.stderr
 
 

@@ -18,6 +18,10 @@ def test_the_last_change_is_named_planned_and_undone_then_the_one_before(live: R
         reset.json["id"],
         topic.json["id"],
     ]
+    (of_group,) = live("history", "-g", "G", "-o", "json").json["changes"]
+    assert (of_group["id"], of_group["queues"]) == (reset.json["id"], reset.json["queues"])
+    unsettled = live("undo", topic.json["id"], "--settle", "0s", *sure())
+    assert (unsettled.exit_code, "--settle is for a change of offsets" in unsettled.stderr) == (64, True)
     undone = live("undo", "--last", *sure("G"))
     assert (undone.exit_code, undone.json["undoes"]) == (0, reset.json["id"]), undone.stderr
     before = live("undo", "--last", *sure())

@@ -13,7 +13,6 @@ OUT = "../../evil"
 NAMES: tuple[tuple[str, ...], ...] = (
     ("undo", OUT),
     ("undo", "../evil"),
-    ("offset", "undo", OUT),
     ("replay", "resume", OUT),
     ("replay", "status", "../evil"),
     ("local", "up", "--name", OUT),

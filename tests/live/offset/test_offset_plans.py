@@ -239,11 +239,11 @@ def test_killed_in_the_middle_the_journal_leads_on_or_back(
         held()
         process.send_signal(signal.SIGKILL)
         process.wait(_SECONDS)
-    (record,) = live("offset", "history", "-o", "json").json["changes"]
+    (record,) = live("history", "-o", "json").json["changes"]
     states = {row["broker_name"]: row["state"] for row in record["queues"]}
     assert (record["state"], states) == ("interrupted", {"broker-a": "confirmed", "broker-b": "sent"})
     if way == "undo":
-        assert live("offset", "undo", record["id"], *DO).exit_code == 0
+        assert live("undo", record["id"], *DO).exit_code == 0
         assert offsets(live) == BEFORE
         return
     cluster.record_requests()
@@ -256,7 +256,7 @@ def test_killed_in_the_middle_the_journal_leads_on_or_back(
     assert {row["old"] for row in done.json["queues"]} == {3}
     complete = live("offset", "reset", "--resume", record["id"])
     assert (complete.exit_code, "complete" in complete.stderr) == (76, True)
-    assert live("offset", "undo", record["id"], *DO).exit_code == 0
+    assert live("undo", record["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
 
 
@@ -270,9 +270,9 @@ def test_an_undo_leaves_queues_alone_that_were_never_reached(
     process.kill()
     process.wait(_SECONDS)
     cluster.clear_faults()
-    (record,) = live("offset", "history", "-o", "json").json["changes"]
+    (record,) = live("history", "-o", "json").json["changes"]
     change(cluster, "broker-b", commit_offset("G", "Pay", 0, 4))  # the group went on there by itself
-    plan = live("offset", "undo", record["id"], "-o", "json")
+    plan = live("undo", record["id"], "-o", "json")
     assert planned(plan.json) == {("broker-a", 0): 3}
     assert plan.json["left_out"] == [f"queue 0 of Pay on broker-b was not moved by change {record['id']}"]
     stale = live("offset", "reset", "--resume", record["id"], *DO)
@@ -301,7 +301,7 @@ def test_a_disk_that_fills_up_stops_the_change_with_a_record(
     assert (full.exit_code, "journal" in full.stderr, offsets(live)) == (74, True, BEFORE), full.stderr
     first = live(*RESET, "--to-latest", *DO)
     size = (tmp_path / "mqctl_state_dir" / "journal" / f"{first.json['id']}.json").stat().st_size
-    assert live("offset", "undo", first.json["id"], *DO).exit_code == 0
+    assert live("undo", first.json["id"], *DO).exit_code == 0
     cluster.fault(_COMMIT, Answer(code=1, remark="busy " * 100), server="broker-b")  # the record has to grow for it
     stopped = outcome(start(*RESET, "--to-latest", *DO, limit_bytes=size + 100))
     cluster.clear_faults()
@@ -350,8 +350,8 @@ def test_a_group_that_never_committed_gets_offsets_and_the_undo_says_what_stays(
     done = live(*words, "--execute", "--confirm", "New", "-o", "json")
     assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
     assert {row["old"] for row in done.json["queues"]} == {2, None}
-    plan = live("offset", "undo", done.json["id"], "-o", "json")
+    plan = live("undo", done.json["id"], "-o", "json")
     assert planned(plan.json) == {("broker-a", 0): 2}
     assert len(plan.json["left_out"]) == len(done.json["queues"]) - 1
     assert all("had no offset before" in item for item in plan.json["left_out"])
-    assert "left out: " in live("offset", "undo", done.json["id"]).stdout
+    assert "left out: " in live("undo", done.json["id"]).stdout

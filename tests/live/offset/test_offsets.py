@@ -89,9 +89,9 @@ def test_every_target_moves_as_planned_and_undo_restores(live: Run, name: str) -
     assert offsets(live) == BEFORE
     done = live(*RESET, *options, *DO)
     assert (done.exit_code, done.json["state"], offsets(live)) == (0, "confirmed", wanted), done.stderr
-    undone = live("offset", "undo", done.json["id"], *DO)
+    undone = live("undo", done.json["id"], *DO)
     assert (undone.exit_code, undone.json["undoes"], offsets(live)) == (0, done.json["id"], BEFORE)
-    history = live("offset", "history", "-o", "json").json["changes"]
+    history = live("history", "-o", "json").json["changes"]
     assert [item["kind"] for item in history] == ["undo", "offset-reset"]
 
 
@@ -148,8 +148,8 @@ def test_execution_wants_the_name_and_a_table_says_how(live: Run) -> None:
         ((*RESET, "--to-latest", "--broker", "nowhere"), 66, "nowhere"),
         (("offset", "reset", "-g", "nobody", "-t", "Pay", "--to-latest"), 66, "nobody"),
         (("offset", "reset", "-g", "G", "-t", "nothing", "--to-latest"), 66, "nothing"),
-        (("offset", "undo", "20200101-000000-0000"), 66, "mqctl history"),
-        (("offset", "undo", "../../etc/passwd"), 66, "mqctl history"),
+        (("undo", "20200101-000000-0000"), 66, "mqctl history"),
+        (("undo", "../../etc/passwd"), 66, "mqctl history"),
     ],
 )
 def test_bad_input(live: Run, words: tuple[str, ...], code: int, said: str) -> None:
@@ -200,7 +200,7 @@ def test_a_broker_that_dies_in_the_middle_is_named_and_the_rest_can_be_undone(
     assert (done.exit_code, states) == (3, {"broker-a": "confirmed", "broker-b": "unknown"}), done.stderr
     cluster.clear_faults()
     assert offsets(live) == {**BEFORE, ("broker-a", 0): 5}
-    assert live("offset", "undo", done.json["id"], *DO).exit_code == 0
+    assert live("undo", done.json["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
 
 
@@ -221,23 +221,23 @@ def test_killed_in_the_middle_it_leaves_a_journal_that_undo_finishes(
     os.kill(process.pid, signal.SIGKILL)
     process.wait(_SECONDS)
     cluster.clear_faults()
-    (record,) = live("offset", "history", "-o", "json").json["changes"]
+    (record,) = live("history", "-o", "json").json["changes"]
     assert (record["state"], offsets(live)) == ("interrupted", {**BEFORE, ("broker-a", 0): 5})
-    assert live("offset", "undo", record["id"], *DO).exit_code == 0
+    assert live("undo", record["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
 
 
 def test_undo_on_another_cluster_is_refused(live: Run, cluster: EmbeddedCluster) -> None:
     done = live(*RESET, "--to-latest", *DO)
     with EmbeddedCluster(cluster="Elsewhere") as other:
-        outcome = live("offset", "undo", done.json["id"], "--namesrv", other.namesrv)
+        outcome = live("undo", done.json["id"], "--namesrv", other.namesrv)
     assert (outcome.exit_code, "another cluster" in outcome.stderr) == (65, True)
 
 
 def test_undo_on_a_cluster_of_the_same_names_is_refused(live: Run) -> None:
     done = live(*RESET, "--to-latest", *DO)
     with EmbeddedCluster(brokers=2) as other:
-        outcome = live("offset", "undo", done.json["id"], "--namesrv", other.namesrv)
+        outcome = live("undo", done.json["id"], "--namesrv", other.namesrv)
     assert (outcome.exit_code, "another cluster" in outcome.stderr) == (65, True), outcome.stdout
 
 
@@ -247,7 +247,7 @@ def test_what_cannot_be_read_back_is_unknown_and_can_be_undone(live: Run, cluste
     cluster.clear_faults()
     assert (done.exit_code, {row["state"] for row in done.json["queues"]}) == (3, {"unknown"}), done.stderr
     assert offsets(live)["broker-a", 0] == 5
-    assert live("offset", "undo", done.json["id"], *DO).exit_code == 0
+    assert live("undo", done.json["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
 
 
@@ -262,7 +262,7 @@ def test_a_broker_that_only_says_success_has_not_moved(live: Run, cluster: Embed
 def test_an_undo_shows_what_was_consumed_since(live: Run, cluster: EmbeddedCluster) -> None:
     done = live(*RESET, "--to-earliest", *DO)
     change(cluster, "broker-a", commit_offset("G", "Pay", 0, 4))
-    plan = live("offset", "undo", done.json["id"], "-o", "json").json
+    plan = live("undo", done.json["id"], "-o", "json").json
     (moved,) = [row for row in plan["queues"] if (row["broker_name"], row["queue_id"]) == ("broker-a", 0)]
     assert (moved["old"], moved["new"], moved["delta"]) == (4, 3, -1)
 
@@ -276,7 +276,7 @@ def test_a_group_stands_where_another_one_does(live: Run, cluster: EmbeddedClust
     done = live(*words, "--execute", "--confirm", "New", "-o", "json")
     assert (done.exit_code, done.json["kind"], done.json["state"]) == (0, "offset-clone", "confirmed"), done.stderr
     assert offsets(live, "New") == offsets(live) == BEFORE
-    undo = live("offset", "undo", done.json["id"])
+    undo = live("undo", done.json["id"])
     assert (undo.exit_code, "none had an offset before" in undo.stderr) == (76, True)
 
 

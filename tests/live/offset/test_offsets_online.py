@@ -104,7 +104,7 @@ def test_every_target_moves_exactly_as_planned_or_is_refused(
         done = live(*RESET, *options, *DO)
         assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stdout
         assert offsets(live) == planned(plan.json)
-        undo = live("offset", "undo", done.json["id"], *DO)
+        undo = live("undo", done.json["id"], *DO)
         assert undo.exit_code == 0, undo
         if way == "server":
             assert offsets(live) == BEFORE
@@ -112,7 +112,7 @@ def test_every_target_moves_exactly_as_planned_or_is_refused(
         # Brokers take a time for all queues: the members stand where they stood, or a little before.
         back = offsets(live)
         assert all(0 <= back[queue] <= offset for queue, offset in BEFORE.items()), back
-    again = live("offset", "undo", done.json["id"], *DO)
+    again = live("undo", done.json["id"], *DO)
     assert (again.exit_code, offsets(live)) == (0, BEFORE), again.stderr
 
 
@@ -259,11 +259,11 @@ def test_killed_while_members_rest_it_is_finished_by_resume(
         reached(cluster, _RESET, count=2)
         os.kill(process.pid, signal.SIGKILL)
         process.wait(_SECONDS)
-        (record,) = live("offset", "history", "-o", "json").json["changes"]
+        (record,) = live("history", "-o", "json").json["changes"]
         assert (record["state"], {row["state"] for row in record["queues"]}) == ("interrupted", {"sent"})
         done = live("offset", "reset", "--resume", record["id"], *DO)
         assert (done.exit_code, done.json["state"], offsets(live)) == (0, "confirmed", START), done.stdout
-    assert live("offset", "undo", record["id"], *DO).exit_code == 0
+    assert live("undo", record["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
 
 

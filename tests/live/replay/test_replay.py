@@ -95,7 +95,7 @@ def test_skip_now_replay_later_loses_and_doubles_nothing(live: Run, tmp_path: Pa
     assert (replayed.exit_code, replayed.json["state"]) == (0, "complete"), replayed.stderr
     assert (replayed.json["published_count"], replayed.json["left_count"], replayed.json["in_doubt"]) == (4, 0, [])
     assert keys_of(live, "Again") == BACKLOG
-    assert live("offset", "undo", done.json["id"], *DO).exit_code == 0
+    assert live("undo", done.json["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
 
 
@@ -220,7 +220,7 @@ def test_plans_send_no_changing_request(live: Run, cluster: EmbeddedCluster) -> 
         ("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "0"),
         ("replay", "group", "-g", "New", "--skipped", skipped.json["id"]),
         ("replay", "status"),
-        ("offset", "undo", skipped.json["id"]),
+        ("undo", skipped.json["id"]),
     ):
         assert live(*words).exit_code == 0, words
     assert cluster.requests()
@@ -265,7 +265,7 @@ def test_a_replay_by_a_group_is_taken_back_and_finished_like_any_change(
     done = live("offset", "reset", "--resume", stopped.json["id"], "--execute", "--confirm", "New", "-o", "json")
     assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
     assert offsets(live, "New") == {("broker-a", 0): 2, ("broker-a", 1): 0, ("broker-b", 0): 2, ("broker-b", 1): 0}
-    undo = live("offset", "undo", done.json["id"])
+    undo = live("undo", done.json["id"])
     assert (undo.exit_code, "none had an offset before" in undo.stderr) == (76, True)
 
 
