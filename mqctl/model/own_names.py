@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from mqctl.errors import UsageError
@@ -33,10 +34,6 @@ def own_name(purpose: Purpose, name: str) -> str:
     return purpose + name
 
 
-def is_own(purpose: Purpose, name: str, run: str = "") -> bool:
-    """Tells whether a topic or group, or the group of a retry or dead-letter topic, was made for this purpose.
-
-    Args:
-        run: and for this run, whose names begin with it.
-    """
-    return (group_of(name) or name).startswith(purpose + run)
+def is_own(name: str, prefixes: Sequence[str]) -> bool:
+    """Tells whether a topic or group, or the group of a retry or dead-letter topic, begins with one of `prefixes`."""
+    return (group_of(name) or name).startswith(tuple(prefixes))

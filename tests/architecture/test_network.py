@@ -119,7 +119,6 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("acl", "update-user", "u", "--status", "disable"),
     ("acl", "white-list", "--nobody"),
     ("bench", "clean"),
-    ("drill", "clean"),
     ("bench", "consume"),
     ("bench", "latency"),
     ("bench", "produce"),

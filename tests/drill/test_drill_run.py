@@ -145,7 +145,7 @@ def test_a_killed_drill_leaves_a_history_that_is_judged_and_what_clean_removes(
     assert f"removed {left}, which a drill that was killed left" in judged.stderr
     assert not left.exists()
     # Its clients end with it: nobody is a member any more, and what is left is removed.
-    wait_until(lambda: mqctl("drill", "clean", "--execute", env=env).exit_code == 0, "the members are gone")
+    wait_until(lambda: mqctl("bench", "clean", "--execute", env=env).exit_code == 0, "the members are gone")
     assert own_things(cluster) == set()
 
 

@@ -18,7 +18,7 @@ from tests.client.consuming import wait_until
 from tests.drill.test_drill_run import ASKING, own_things
 from tests.live.conftest import Run
 
-LEFT = "mqctl drill clean shows what is left on the cluster"
+LEFT = "mqctl bench clean shows what is left on the cluster"
 SEND = ASKING[: ASKING.index("schedule")]
 
 
@@ -67,7 +67,7 @@ def test_who_does_not_wait_for_making_or_removing_is_shown_what_cleans_up(
     assert history.exists() is not making
     cluster.clear_faults()
     env = {"MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
-    wait_until(lambda: mqctl("drill", "clean", "--execute", env=env).exit_code == 0, "nobody is a member any more")
+    wait_until(lambda: mqctl("bench", "clean", "--execute", env=env).exit_code == 0, "nobody is a member any more")
     assert own_things(cluster) == set()
 
 

@@ -1,4 +1,4 @@
-"""`mqctl bench clean`: the topics and groups of benches, removed."""
+"""`mqctl bench clean`: the topics and groups of benches and drills, removed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to delete every topic and group whose name begins with MQCTL_BENCH_; with --execute, delete them.
+    """Plan to delete every topic and group whose name begins with MQCTL_BENCH_ or MQCTL_DRILL_.
 
-    Refused while one of the groups has members: a bench is still running. Other topics are never touched.
+    --execute deletes them. Refused while one of the groups has members: a bench or drill is still running. Other topics
+    are never touched.
     """
-    from mqctl.model.own_names import Purpose
     from mqctl.operations.own_topics.cleaning import clean
 
-    document, code = clean(
-        cluster_target(namesrv, profile, timeout), Purpose.BENCH, tuple(broker or ()), execute=execute
-    )
+    document, code = clean(cluster_target(namesrv, profile, timeout), tuple(broker or ()), execute=execute)
     emit(document, output)
     return code

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _LEFT = sentence(
-    "drill-clean-shows-left", "mqctl drill clean shows what is left on the cluster; with --execute it removes it"
+    "bench-clean-shows-left", "mqctl bench clean shows what is left on the cluster; with --execute it removes it"
 )
 
 
@@ -133,7 +133,7 @@ def cleaned(target: ClusterTarget, request: DrillRequest) -> Iterator[None]:
     finally:
         code = 1
         try:
-            _, code = clean(target, Purpose.DRILL, (), execute=True, run=request.mark)
+            _, code = clean(target, (), execute=True, prefixes=[Purpose.DRILL + request.mark])
         except MqctlError as error:
             request.tell(
                 sentence("drill-topic-groups-not-removed", "topic and groups were not removed: {error}", error=error)

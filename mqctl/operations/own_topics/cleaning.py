@@ -1,4 +1,4 @@
-"""Removes what runs of one purpose left on a cluster: their topics with all messages, and their groups; by plan."""
+"""Removes what benches and drills left on a cluster: their topics with all messages, and their groups; by plan."""
 
 from __future__ import annotations
 
@@ -21,22 +21,19 @@ from mqctl.text import sentence
 
 
 def clean(
-    target: ClusterTarget, purpose: Purpose, brokers: Sequence[str], *, execute: bool, run: str = ""
+    target: ClusterTarget, brokers: Sequence[str], *, execute: bool, prefixes: Sequence[str] = tuple(Purpose)
 ) -> tuple[Document, int]:
-    """Plans to remove every topic and group of a purpose, and removes them when asked to.
-
-    Args:
-        run: only what belongs to one run: how its names go on after the prefix.
+    """Plans to remove every topic and group whose name begins with one of `prefixes`, and removes them when asked to.
 
     Raises:
         RefusedError: a group of them has members: a run is still going on.
     """
     return run_setting_change(
-        target, lambda asking: plan_cleaning(asking, purpose, brokers, run), execute=execute, confirmed=None
+        target, lambda asking: plan_cleaning(asking, brokers, prefixes), execute=execute, confirmed=None
     )
 
 
-def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run: str = "") -> SettingPlan:
+def plan_cleaning(asking: Asking, brokers: Sequence[str], prefixes: Sequence[str]) -> SettingPlan:
     """Plans the removal; no step when nothing is there."""
     masters = touched_masters(asking, tuple(brokers))
     ask_topics(asking, masters)
@@ -46,10 +43,10 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run:
     topics: set[str] = set()
     groups: set[str] = set()
     for broker in masters:
-        for group in sorted(name for name in broker.groups if is_own(purpose, name, run)):
+        for group in sorted(name for name in broker.groups if is_own(name, prefixes)):
             groups.add(group)
             steps.append(_removal(broker, SettingKind.GROUP, group, broker.groups[group]))
-        for topic in sorted(name for name in broker.topics if is_own(purpose, name, run)):
+        for topic in sorted(name for name in broker.topics if is_own(name, prefixes)):
             topics.add(topic)
             steps.append(_removal(broker, SettingKind.TOPIC, topic, broker.topics[topic]))
     groups |= {group for group in map(group_of, topics) if group is not None}
@@ -60,7 +57,7 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run:
     return SettingPlan(
         kind="own-clean",
         noun="topic",
-        subject=f"{purpose}{run}*",
+        subject=" ".join(f"{prefix}*" for prefix in prefixes),
         identity=identity_of(masters),
         made_at_ms=now_ms(),
         steps=tuple(steps),

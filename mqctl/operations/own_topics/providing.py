@@ -150,7 +150,7 @@ def _check_usable(place: OwnPlace, masters: Sequence[LiveBroker]) -> None:
             sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=place.topic),
             remedy=sentence("own-topics-leave-topic-out", "leave --topic out"),
         )
-    if is_own(place.purpose, place.topic):
+    if is_own(place.topic, [place.purpose]):
         return
     if not place.foreign:
         raise UsageError(

@@ -24,6 +24,7 @@ from mqctl.protocol.codes import RequestCode
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY, Outcome
 from tests.live.bench.conftest import Bench
+from tests.live.conftest import change
 
 OWN = "MQCTL_BENCH_default"
 SEND, SEND_BATCH, END = RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE, RequestCode.END_TRANSACTION
@@ -200,13 +201,15 @@ def test_a_local_cluster_is_not_asked_for(bench: Bench, cluster: EmbeddedCluster
     assert "at most 5 messages" in outcome.stderr
 
 
-def test_clean_removes_what_benches_made_and_nothing_else(bench: Bench, cluster: EmbeddedCluster) -> None:
+def test_clean_removes_what_benches_and_drills_made_and_nothing_else(bench: Bench, cluster: EmbeddedCluster) -> None:
+    change(cluster, "broker-a", put_topic(TopicConfig(name="MQCTL_DRILL_y", read_queue_count=1, write_queue_count=1)))
     figures(bench("produce", "--count", "3", "--name", "x", "--execute", "-o", "json"))
     before = topics(cluster)
-    assert figures(bench("clean", "-o", "json"))["schema"] == "settings.plan/1"
+    plan = figures(bench("clean", "-o", "json"))
+    assert (plan["schema"], plan["subject"]) == ("settings.plan/1", "MQCTL_BENCH_* MQCTL_DRILL_*")
     assert topics(cluster) == before
     assert bench("clean", "--execute").exit_code == 0
-    assert before - topics(cluster) == {"MQCTL_BENCH_x"}
+    assert before - topics(cluster) == {"MQCTL_BENCH_x", "MQCTL_DRILL_y"}
 
 
 def test_ctrl_c_ends_with_the_figures_so_far(cluster: EmbeddedCluster, tmp_path: Path) -> None:
