@@ -91,7 +91,7 @@ LIVE: dict[str, type] = {
     "broker.describe/1": BrokerDescription,
     "broker.list/1": BrokerList,
     "broker.reach/1": PortList,
-    "broker.stats/1": SettingList,
+    "broker.counters/1": SettingList,
     "ha.status/1": ReplicationStatus,
     "cluster.describe/1": ClusterDescription,
     "cluster.config/1": NameServerSettingList,

@@ -211,7 +211,7 @@ TABLE: tuple[SubCommand, ...] = (
         sentence("cli-compaction-not-read", "compaction logs are not read yet"),
     ),
     # brokers, clusters, counters
-    _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
+    _whole("brokerStatus", "broker describe BROKER", "broker describe BROKER --counters"),
     _whole(
         "updateBrokerConfig",
         "broker set NAME=VALUE",
@@ -235,8 +235,8 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("producerConnection", "producer list -g GROUP"),
     _whole("updateKvConfig", "cluster set-kv NAMESPACE KEY=VALUE", "topic update -t TOPIC --order CONFIG"),
     _whole("deleteKvConfig", "cluster set-kv NAMESPACE --remove KEY", "topic update -t TOPIC --no-order"),
-    _whole("wipeWritePerm", "broker wipe-write-perm BROKER"),
-    _whole("addWritePerm", "broker add-write-perm BROKER"),
+    _whole("wipeWritePerm", "broker write BROKER off"),
+    _whole("addWritePerm", "broker write BROKER on"),
     _whole("getNamesrvConfig", "cluster config"),
     _none("updateNamesrvConfig", _SERVER),
     _only_5(
@@ -310,7 +310,7 @@ TABLE: tuple[SubCommand, ...] = (
     ),
     _part(
         "exportMetrics",
-        "broker stats -o json",
+        "broker describe --counters -o json",
         note=sentence("cli-raw-counters-rates-come", "raw counters; rates come from `doctor --window`"),
     ),
     _only_5(

@@ -107,7 +107,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingList:
-    """Machine form of `broker config` and `broker stats`."""
+    """Machine form of `broker config` and `broker describe --counters`."""
 
     settings: list[Setting]
 

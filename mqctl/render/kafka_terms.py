@@ -418,7 +418,7 @@ KAFKA_TERMS = (
             "kafka-quota-explained",
             "Brokers reject by load instead: sends that wait over 200 ms in the queue are answered with system busy.",
         ),
-        command="mqctl broker stats BROKER",
+        command="mqctl broker describe BROKER --counters",
         also=("throttling",),
     ),
 )

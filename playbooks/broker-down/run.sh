@@ -50,7 +50,7 @@ echo 'decide: keep_away: It limps: keep producers away (-p broker) while consume
 echo 'decide: reopen: It is well again: let producers write (-p broker).'
 
 # 6. Take the broker's write permission away at the name servers.
-echo 'then, when choice.way == '"'"'keep_away'"'"' && broker: mqctl broker wipe-write-perm BROKER'
+echo 'then, when choice.way == '"'"'keep_away'"'"' && broker: mqctl broker write BROKER off'
 
 # 7. Give the broker's write permission back at the name servers.
-echo 'then, when choice.way == '"'"'reopen'"'"' && broker: mqctl broker add-write-perm BROKER'
+echo 'then, when choice.way == '"'"'reopen'"'"' && broker: mqctl broker write BROKER on'

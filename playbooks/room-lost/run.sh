@@ -57,7 +57,7 @@ echo 'decide: keep_away: Keep producers away from the lost room'"'"'s broker (-p
 echo 'decide: switch_back: The room is back: let producers write to its broker again (-p broker), start its consumers last.'
 
 # 7. Take the broker's write permission away at the name servers.
-echo 'then, when choice.way == '"'"'keep_away'"'"' && broker: mqctl broker wipe-write-perm BROKER'
+echo 'then, when choice.way == '"'"'keep_away'"'"' && broker: mqctl broker write BROKER off'
 
 # 8. Give the broker's write permission back at the name servers.
-echo 'then, when choice.way == '"'"'switch_back'"'"' && broker: mqctl broker add-write-perm BROKER'
+echo 'then, when choice.way == '"'"'switch_back'"'"' && broker: mqctl broker write BROKER on'

@@ -57,6 +57,7 @@ def test_help_begins_with_examples(mqctl: Run, entry: catalog.Entry) -> None:
         (["completio"], "No such command 'completio'. Did you mean 'completion'?", "mqctl --help"),
         (["completion", "--nonsense"], "No such option: --nonsense", "mqctl completion --help"),
         (["completion"], "Missing argument", "mqctl completion --help"),
+        (["broker", "describe"], "one broker is described at a time", "name one BROKER; --counters shows several"),
         (
             ["allocation", "simulate", "-g", "G", "-t", "T", "--clients", "3"],
             "--clients begins with numbers, so it also needs --queues",

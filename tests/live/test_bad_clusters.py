@@ -28,7 +28,7 @@ EVERYTHING: tuple[tuple[str, ...], ...] = (
     ("allocation", "show", "-g", "G"),
     ("broker", "config"),
     ("broker", "list"),
-    ("broker", "stats"),
+    ("broker", "describe", "--counters"),
     ("cluster", "describe"),
     ("cluster", "list"),
     ("doctor",),

@@ -51,7 +51,6 @@ READS: dict[str, Read] = {
     "broker config": Read(),
     "broker describe": Read(("broker-b",)),
     "broker list": Read(),
-    "broker stats": Read(),
     "cluster describe": Read(),
     "cluster list": Read(),
     "delay check": Read(unhurt=(26, 61), end=3),

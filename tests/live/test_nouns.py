@@ -32,7 +32,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "broker.config/1": ("broker", "config"),
     "broker.describe/1": ("broker", "describe", "broker-a"),
     "broker.list/1": ("broker", "list"),
-    "broker.stats/1": ("broker", "stats"),
+    "broker.counters/1": ("broker", "describe", "--counters"),
     "cluster.config/1": ("cluster", "config"),
     "cluster.describe/1": ("cluster", "describe"),
     "cluster.list/1": ("cluster", "list"),

@@ -75,7 +75,7 @@ PLANS: dict[tuple[str, ...], str] = {
     ("topic", "delete", "-t", "Pay", "--drop-unread"): "topic engine",
     ("group", "update", "-g", "G", "--retry-max", "3"): "group engine",
     ("broker", "set", "fileReservedTime=48", "--broker", "broker-a"): "engine",
-    ("broker", "wipe-write-perm", "broker-a"): "",
+    ("broker", "write", "broker-a", "off"): "",
 }
 
 

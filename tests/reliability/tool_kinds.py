@@ -157,7 +157,7 @@ CLUSTER_KINDS: dict[str, ClusterKind] = {
     "group update": _settings("G", "group", "update", "-g", "G", "--retry-max", "3"),
     "group delete": _settings("Idle", "group", "delete", "-g", "Idle", again=False),
     "broker set": _settings("broker-a", "broker", "set", "fileReservedTime=48", "--broker", "broker-a"),
-    "broker wipe-write-perm": _settings("broker-a", "broker", "wipe-write-perm", "broker-a"),
+    "broker write": _settings("broker-a", "broker", "write", "broker-a", "off"),
 }  # fmt: skip
 
 

@@ -63,8 +63,8 @@ def step(
 TASKS: dict[str, tuple[Step, ...]] = {
     "overview": (
         step("cluster describe", "2 masters", "groups", most=15),
-        step("broker stats", "50 of ", "--limit all", most=60),
-        step("broker stats broker-a --key '*Tps'", "getTotalTps", most=15),
+        step("broker describe --counters", "50 of ", "--limit all", most=60),
+        step("broker describe broker-a --key '*Tps'", "getTotalTps", most=15),
         step("broker config broker-a", "--limit all", most=60),
         step("topic traffic", "50 of ", "--limit all", most=60),
         step(

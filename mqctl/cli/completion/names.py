@@ -42,7 +42,6 @@ _EXCEPTIONS = {
 _BY_ARGUMENT = {
     "broker config": "broker",
     "broker describe": "broker",
-    "broker stats": "broker",
     "cluster describe": "cluster",
 }
 _FILES = ("--store", "--snapshot")

@@ -9,7 +9,7 @@ from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal, fraction
 from mqctl.rules.engine.rule import Case, RuleTexts, Verdict, rule
 
-_BROKER = "mqctl broker stats {source} {broker}"
+_BROKER = "mqctl broker describe {source} {broker} --counters"
 
 _RUNTIME = (Part.RUNTIME,)
 _SET_ASIDE = "recordsSetAside_"  # told by embedded brokers only

@@ -30,7 +30,7 @@ from mqctl.rules.engine.rule import Case, RuleTexts, Verdict, rule
         explain="Compares the age of the log with fileReservedTime. A broker deletes a file as a whole, at deleteWhen (04 o'clock) once its "
         "last message is older than the retention, and never the last file; two nights are allowed for. The time of the first message of "
         "the second file tells; where the broker does not, equal files over the age of the log are assumed.",
-        next_command="mqctl broker stats {source} {broker}",
+        next_command="mqctl broker describe {source} {broker} --counters",
     ),
 )
 def outlives_retention(case: Case) -> Iterator[Verdict]:

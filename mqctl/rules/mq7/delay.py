@@ -607,7 +607,7 @@ def target_unavailable(case: Case) -> Iterator[Verdict]:
         effect="Timer messages are delivered that late.",
         advice="Look at the broker's disk and at how many messages are due in the same second.",
         explain="timerReadBehind of 5.x: the second that the timer reads from its wheel, against the clock. More than ten is late.",
-        next_command="mqctl broker stats {source} {broker}",
+        next_command="mqctl broker describe {source} {broker} --counters",
     ),
 )
 def timer_behind(case: Case) -> Iterator[Verdict]:

@@ -47,7 +47,7 @@ PLANS = [
     ("group", "update", "-g", "G", "--retry-max", "3", "--no-consume"),
     ("group", "delete", "-g", "G"),
     ("broker", "set", "fileReservedTime=48"),
-    ("broker", "wipe-write-perm", "broker-a"),
+    ("broker", "write", "broker-a", "off"),
 ]
 
 
@@ -167,11 +167,11 @@ def test_producers_are_kept_away_from_a_broker_and_let_back(live: Run) -> None:
         route = live("topic", "route", "-t", "Pay", "-o", "json").json
         return {(row["broker"], row["perm"]) for row in route["brokers"]}
 
-    done = live("broker", "wipe-write-perm", "broker-a", *sure("broker-a"))
+    done = live("broker", "write", "broker-a", "off", *sure("broker-a"))
     assert (done.exit_code, perms()) == (0, {("broker-a", "R--"), ("broker-b", "RW-")}), done.stderr
     assert len(done.json["steps"]) == 2
-    assert "nothing to do" in live("broker", "wipe-write-perm", "broker-a").stdout
-    assert live("broker", "add-write-perm", "broker-a", *sure("broker-a")).exit_code == 0
+    assert "nothing to do" in live("broker", "write", "broker-a", "off").stdout
+    assert live("broker", "write", "broker-a", "on", *sure("broker-a")).exit_code == 0
     assert perms() == {("broker-a", "RW-"), ("broker-b", "RW-")}
 
 
@@ -413,7 +413,7 @@ def test_a_namespace_is_written_to_every_name_server_and_undone(live: Run, clust
         (("broker", "set", "brokerName=x"), 76, "cannot be changed"),
         (("broker", "set", "fileReservedTime"), 64, "NAME=VALUE"),
         (("broker", "set", "fileReservedTime=1", "--execute"), 76, "--confirm DefaultCluster"),
-        (("broker", "wipe-write-perm", "nowhere"), 66, "nowhere"),
+        (("broker", "write", "nowhere", "off"), 66, "nowhere"),
     ],
 )
 def test_bad_input(live: Run, words: tuple[str, ...], code: int, said: str) -> None:

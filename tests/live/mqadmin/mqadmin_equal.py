@@ -36,7 +36,8 @@ def cluster_list(run: MqadminRun, ask: Ask) -> None:
         return
     brokers = {row["address"]: row for row in answer(ask, "broker", "list")["brokers"]}
     raw = {
-        (row["broker"], row["address"], row["key"]): row["value"] for row in answer(ask, "broker", "stats")["settings"]
+        (row["broker"], row["address"], row["key"]): row["value"]
+        for row in answer(ask, "broker", "describe", "--counters")["settings"]
     }
     assert len(listed) == len(brokers)
     if "-m" in run.argv:
@@ -66,7 +67,7 @@ def cluster_list(run: MqadminRun, ask: Ask) -> None:
 
 def broker_status(run: MqadminRun, ask: Ask) -> None:
     statuses: dict[str, dict[str, str]] = {}
-    for row in answer(ask, "broker", "stats")["settings"]:
+    for row in answer(ask, "broker", "describe", "--counters")["settings"]:
         statuses.setdefault(row["address"], {})[row["key"]] = row["value"].strip()
     one = run.option("-b")
     printed: dict[str, dict[str, str]] = {}

@@ -181,7 +181,7 @@ PLANNING = (
     "group create -g New",
     "group delete -g G",
     "broker set fileReservedTime=48",
-    "broker wipe-write-perm broker-a",
+    "broker write broker-a off",
     "dlq resend -g G",
 )
 

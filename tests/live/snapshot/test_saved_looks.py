@@ -56,7 +56,7 @@ def test_what_brokers_are_doing_is_that_of_the_snapshot(live: Run, saved: Path) 
         ("broker-b", 5, None),
     ]
     described = live("broker", "describe", "broker-a", "--snapshot", saved, "-o", "json").json
-    counters = live("broker", "stats", "broker-a", "--snapshot", saved, "-o", "json").json["settings"]
+    counters = live("broker", "describe", "--counters", "broker-a", "--snapshot", saved, "-o", "json").json["settings"]
     assert {row["key"]: row["value"] for row in counters} == described["raw"]
     clusters = live("cluster", "list", "--snapshot", saved, "-o", "json").json
     assert ([row["process_count"] for row in clusters["clusters"]], clusters["differing"]) == ([2], [])
