@@ -128,7 +128,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("broker", "write", "broker-a", "off"),
     ("check", "none.yaml"),
     ("cluster", "apply", "none.yaml"),
-    ("cluster", "set-kv", "TOOLS", "owner=payments"),
+    ("cluster", "kv", "TOOLS", "--set", "owner=payments"),
     ("drill", "run", "upgrade"),
     ("export", "prometheus", "--once"),
     ("group", "create", "-g", "G"),

@@ -88,8 +88,6 @@ ELSEWHERE = {
     "allocation simulate": "computes from the group or the route that it is given, or not at all",
     "broker reach": "tries ports, and its answer is what came of each (test_broker_reach)",
     "check": "has results that are unknown (test_check)",
-    "cluster config": "asks name servers only (below)",
-    "cluster kv": "asks name servers only (below)",
     "delay plan": "computes; asks one broker's levels, or fails",
     "export prometheus": "says NaN (test_export)",
     "message trace": "needs the id of a message (test_tracing)",
@@ -186,7 +184,7 @@ def twin() -> Iterator[EmbeddedCluster]:
 
 @pytest.mark.parametrize("cause", FAULTS)
 @pytest.mark.parametrize(
-    "words", ["cluster list", "cluster describe", "cluster config", "cluster kv N", "topic route -t TBW102"]
+    "words", ["cluster list", "cluster describe", "cluster describe --config", "cluster kv N", "topic route -t TBW102"]
 )
 def test_a_name_server_that_fails_ends_them_alike_too(
     twin: EmbeddedCluster,

@@ -33,7 +33,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "broker.describe/1": ("broker", "describe", "broker-a"),
     "broker.list/1": ("broker", "list"),
     "broker.counters/1": ("broker", "describe", "--counters"),
-    "cluster.config/1": ("cluster", "config"),
+    "cluster.config/1": ("cluster", "describe", "--config"),
     "cluster.describe/1": ("cluster", "describe"),
     "cluster.list/1": ("cluster", "list"),
     "cluster.kv/1": ("cluster", "kv"),

@@ -151,7 +151,7 @@ CLUSTER_KINDS: dict[str, ClusterKind] = {
     "topic create": _settings("New", "topic", "create", "-t", "New", "--queues", "3"),
     "topic update": _settings("Pay", "topic", "update", "-t", "Pay", "--queues", "4"),
     "topic update, order": _settings("Pay", "topic", "update", "-t", "Pay", "--order", "broker-a:2;broker-b:2"),
-    "cluster set-kv": _settings("TOOLS", "cluster", "set-kv", "TOOLS", "owner=payments"),
+    "cluster kv": _settings("TOOLS", "cluster", "kv", "TOOLS", "--set", "owner=payments"),
     "topic delete": _settings("Idle", "topic", "delete", "-t", "Idle", again=False),
     "group create": _settings("New", "group", "create", "-g", "New"),
     "group update": _settings("G", "group", "update", "-g", "G", "--retry-max", "3"),

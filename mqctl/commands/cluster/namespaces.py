@@ -32,7 +32,7 @@ def namespace_values(asking: Asking, namespace: str) -> tuple[list[NameServerSet
         raise NotFoundError(
             sentence("settings-no-namespace", "there is no namespace {namespace}", namespace=namespace),
             reason=sentence("settings-no-name-server", "no name server has it"),
-            remedy=sentence("settings-cluster-set-kv-makes", "mqctl cluster set-kv makes one with its first key"),
+            remedy=sentence("cluster-kv-set-makes", "mqctl cluster kv NAMESPACE --set KEY=VALUE makes one"),
         )
     rows = [
         NameServerSetting(name_server=address, key=key, value=answers.values[address].table[key])

@@ -90,7 +90,7 @@ class NameServerSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameServerSettingList:
-    """Machine form of `cluster config`."""
+    """Machine form of `cluster describe --config`."""
 
     settings: list[NameServerSetting]
 
@@ -110,6 +110,6 @@ def key_values_document(namespace: str, values: Sequence[NameServerSetting]) -> 
 
 
 def name_server_settings_document(settings: Sequence[NameServerSetting]) -> Document:
-    """Builds the document of `cluster config`."""
+    """Builds the document of `cluster describe --config`."""
     value = NameServerSettingList(settings=list(settings))
     return Document(schema="cluster.config/1", value=value, records=settings, blocks=[Table(SETTING_COLUMNS, settings)])

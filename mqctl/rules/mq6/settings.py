@@ -215,7 +215,7 @@ _COMPARED = {
         silent="two masters list the same name servers in another order",
         what={"": "{setting} differs in {cluster}: {sides}."},
         effect="Brokers behave differently: refusals, delays or losses come and go with the queue.",
-        advice="Set it to one value on all masters (`mqctl cluster config`), and restart those where it is read at the start only.",
+        advice="Set it to one value on all masters (`mqctl cluster describe --config`), and restart those where it is read at the start only.",
         explain="Compares the masters of a cluster in settings that clients rely on. Differences in where files lie, in ports and names are not reported.",
         next_command="mqctl broker config {source}",
     ),

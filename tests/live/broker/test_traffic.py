@@ -60,6 +60,6 @@ def test_entries_beyond_the_end_are_said_to_be_none(live: Run) -> None:
 
 
 def test_settings_of_name_servers_and_where_they_differ(live: Run, cluster: EmbeddedCluster) -> None:
-    rows = live("cluster", "config", "--key", "listenPort", "--diff", "-o", "json").json["settings"]
+    rows = live("cluster", "describe", "--config", "--key", "listenPort", "--diff", "-o", "json").json["settings"]
     assert {f"127.0.0.1:{row['value']}" for row in rows} == set(cluster.namesrv.split(";"))
-    assert live("cluster", "config", "--key", "nothing*").stdout.strip() == "nothing to show"
+    assert live("cluster", "describe", "--config", "--key", "nothing*").stdout.strip() == "nothing to show"

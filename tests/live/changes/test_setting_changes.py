@@ -375,7 +375,7 @@ def test_a_namespace_is_written_to_every_name_server_and_undone(live: Run, clust
 
     assert live("cluster", "kv", "TOOLS").exit_code == 66
     assert (live("cluster", "kv").exit_code, live("cluster", "kv", "-o", "json").json["values"]) == (0, [])
-    words = ("cluster", "set-kv", "TOOLS", "owner=payments", "url=http://x/?a=b")
+    words = ("cluster", "kv", "TOOLS", "--set", "owner=payments", "url=http://x/?a=b")
     done = live(*words, *sure("TOOLS"))
     assert (done.exit_code, [step["state"] for step in done.json["steps"]]) == (0, ["confirmed"] * 4), done.stderr
     assert kept() == [("owner", "payments")] * 2 + [("url", "http://x/?a=b")] * 2
@@ -387,7 +387,7 @@ def test_a_namespace_is_written_to_every_name_server_and_undone(live: Run, clust
     links.close()
     assert kept("--diff") == [("owner", "others"), ("owner", "payments")]
 
-    gone = live("cluster", "set-kv", "TOOLS", "--remove", "owner", *sure("TOOLS"))
+    gone = live("cluster", "kv", "TOOLS", "--delete", "owner", *sure("TOOLS"))
     assert (gone.exit_code, kept()) == (0, [("url", "http://x/?a=b")] * 2), gone.stderr
     assert live("undo", gone.json["id"], *sure("TOOLS")).exit_code == 0
     assert kept("--diff") == [("owner", "others"), ("owner", "payments")]
@@ -398,11 +398,11 @@ def test_a_namespace_is_written_to_every_name_server_and_undone(live: Run, clust
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("cluster", "set-kv", "TOOLS"), 64, "KEY=VALUE"),
-        (("cluster", "set-kv", "TOOLS", "a=1", "--remove", "a"), 64, "each key once"),
-        (("cluster", "set-kv", "a/b", "a=1"), 64, "without /"),
-        (("cluster", "set-kv", "ORDER_TOPIC_CONFIG", "Pay=broker-a:1"), 64, "mqctl topic update -t TOPIC --order"),
-        (("cluster", "set-kv", "TOOLS", "a=1", "--execute"), 76, "--confirm TOOLS"),
+        (("cluster", "kv", "TOOLS", "--execute"), 64, "KEY=VALUE"),
+        (("cluster", "kv", "TOOLS", "a=1", "--remove", "a"), 64, "each key once"),
+        (("cluster", "kv", "a/b", "a=1"), 64, "without /"),
+        (("cluster", "kv", "ORDER_TOPIC_CONFIG", "Pay=broker-a:1"), 64, "mqctl topic update -t TOPIC --order"),
+        (("cluster", "kv", "TOOLS", "a=1", "--execute"), 76, "--confirm TOOLS"),
         (("group", "create", "-g", "DEFAULT_CONSUMER"), 64, "DEFAULT_CONSUMER"),
         (("group", "create", "-g", "G", "--retry-max", "1"), 76, "other settings"),
         (("group", "update", "-g", "G"), 64, "no change given"),

@@ -57,7 +57,7 @@ PLANS = [
     ("topic", "update", "-t", "Pay", "--perm", "R"),
     ("topic", "delete", "-t", "Pay", "--drop-unread"),
     ("topic", "update", "-t", "Pay", "--order", "broker-a:2"),
-    ("cluster", "set-kv", "TOOLS", "owner=payments"),
+    ("cluster", "kv", "TOOLS", "--set", "owner=payments"),
 ]
 
 

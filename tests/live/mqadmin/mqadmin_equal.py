@@ -233,7 +233,7 @@ def broker_config(run: MqadminRun, ask: Ask) -> None:
 
 
 def namesrv_config(run: MqadminRun, ask: Ask) -> None:
-    rows = answer(ask, "cluster", "config")["settings"]
+    rows = answer(ask, "cluster", "describe", "--config")["settings"]
     assert text.properties(run.out, " =  ") == {row["key"]: row["value"].strip() for row in rows}
 
 

@@ -176,7 +176,7 @@ PLANNING = (
     "replay publish -t Pay --from-offset 3 --to Pay",
     "topic create -t New --queues 3",
     "topic update -t Pay --order broker-a:2",
-    "cluster set-kv TOOLS owner=payments",
+    "cluster kv TOOLS --set owner=payments",
     "topic delete -t Pay --drop-unread",
     "group create -g New",
     "group delete -g G",
