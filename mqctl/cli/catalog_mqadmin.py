@@ -332,22 +332,22 @@ TABLE: tuple[SubCommand, ...] = (
     _only_4(
         "updateAclConfig",
         sentence("cli-secret-file-terminal", "the secret key comes from a file or the terminal"),
-        "acl put-account KEY",
+        "acl put KEY",
     ),
-    _only_4("deleteAclConfig", "", "acl delete-account KEY"),
+    _only_4("deleteAclConfig", "", "acl delete KEY"),
     _only_4("clusterAclConfigVersion", "", "acl list"),
     _only_4(
         "updateGlobalWhiteAddr",
         sentence("cli-undo-former-list", "undo brings the former list back, given a copy"),
-        "acl white-list ADDRESS",
+        "acl put --white-list ADDRESS",
     ),
-    _only_5("createUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl create-user USER --password-file FILE"),
-    _only_5("updateUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl update-user USER"),
+    _only_5("createUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl put USER --new --password-file FILE"),
+    _only_5("updateUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl put USER --existing"),
     _only_5(
         "deleteUser",
         CommandCoverage.WHOLE,
         sentence("cli-entries-in-record", "its entries are in the record"),
-        "acl delete-user USER",
+        "acl delete USER",
     ),
     _only_5(
         "getUser",

@@ -109,15 +109,11 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("ha", "compare", "--store", STORE, "--store", STORE),
 )
 LIVE: tuple[tuple[str, ...], ...] = (
-    ("acl", "create-user", "u", "--password-file", "none"),
-    ("acl", "delete-account", "account-key"),
-    ("acl", "delete-user", "u"),
+    ("acl", "delete", "u"),
     ("acl", "explain", "u", "--resource", "Topic:Pay", "--action", "Pub"),
     ("acl", "grant", "u", "--resource", "Topic:Pay", "--action", "Pub"),
-    ("acl", "put-account", "account-key", "--password-file", "none"),
+    ("acl", "put", "u", "--kind", "user", "--status", "disable"),
     ("acl", "revoke", "u"),
-    ("acl", "update-user", "u", "--status", "disable"),
-    ("acl", "white-list", "--nobody"),
     ("bench", "clean"),
     ("bench", "consume"),
     ("bench", "latency"),

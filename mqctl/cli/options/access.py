@@ -23,6 +23,17 @@ class UserStatus(StrEnum):
     DISABLE = "disable"
 
 
+class Kind(StrEnum):
+    """Whom brokers know: users of 5.3 and later, or accounts in access files."""
+
+    USER = "user"
+    ACCOUNT = "account"
+
+
+KindOption = Annotated[
+    Kind | None,
+    typer.Option("--kind", help="A user of 5.x brokers or an account of 4.9; needed where brokers of both are."),
+]
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="Name of the user: what clients sign with.")]
 TypeOption = Annotated[
     UserType | None, typer.Option("--type", case_sensitive=False, help="Super users may do everything.")
@@ -61,10 +72,4 @@ SourcesOption = Annotated[
 ]
 DefaultPolicyOption = Annotated[
     bool, typer.Option("--default-policy", help="An entry that counts where no other one fits.")
-]
-AccountArgument = Annotated[
-    str, typer.Argument(metavar="KEY", help="Access key of the account: what clients of 4.9 brokers sign with.")
-]
-WhiteAddressesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[ADDRESS]...", help="10.1.2.3, 10.1.2.1-9 or 10.1.*.*.")
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mqctl.client.admin import access
-from mqctl.errors import NotFoundError, UsageError
+from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.execute.access_places import AS_GIVEN, entry_fields, entry_subject
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.access import ACTIONS, ANYTHING, ENABLE, RESOURCE_TYPES, SUPER, AccessEntry, AccessUser, source_problem
@@ -22,27 +22,37 @@ from mqctl.text import sentence
 
 
 def plan_user(
-    asking: Asking, user: str, requested: Fields, secret: str | None, brokers: Sequence[str], *, create: bool
+    asking: Asking,
+    user: str,
+    requested: Fields,
+    secret: str | None,
+    brokers: Sequence[str],
+    *,
+    new: bool,
+    existing: bool,
 ) -> SettingPlan:
     """Plans a new user, or other settings of one.
 
     Args:
         requested: `user_type`, `user_status`, those that are given.
         secret: the password; None leaves it.
+        new: change none that is there.
+        existing: make none.
 
     Raises:
-        UsageError: the name cannot be, or nothing is to change.
+        UsageError: the name cannot be, nothing is to change, or a new user has no password.
         NotFoundError: no broker has the user that is to change.
+        RefusedError: a broker has the user that is to be new, with other settings.
     """
     _check_name(user)
-    if not create and not requested and secret is None:
+    if not requested and secret is None:
         raise UsageError(
             sentence("no-change-given", "no change given"),
             remedy=sentence("acl-give-type-status-password", "give --type, --status or --password-file"),
         )
     masters = touched_masters(asking, brokers)
     now = {broker.name: _read(asking, broker, SettingKind.USER, user, secret) for broker in masters}
-    if not create and not any(now.values()):
+    if existing and not any(now.values()):
         raise NotFoundError(
             sentence("acl-no-user", "there is no user {user}", user=user),
             remedy=sentence("acl-list-shows-users", "mqctl acl list shows the users"),
@@ -51,12 +61,26 @@ def plan_user(
     steps = []
     for broker in masters:
         old = now[broker.name]
-        if old is None and not create:
+        if old is None and existing:
             continue
         password = {"password": AS_GIVEN} if secret is not None else {}
         steps.append(_step(broker, SettingKind.USER, user, (old, {**fresh, **(old or {}), **requested, **password})))
+    without = [step.place for step in steps if step.old is None]
+    if without and secret is None:
+        raise UsageError(
+            sentence("acl-new-user-password", "a new user needs a password"),
+            reason=sentence("acl-brokers-without-user", "without user {user}: {brokers}", user=user, brokers=without),
+            remedy=sentence("acl-password-or-existing", "give --password-file, or --existing to make no user"),
+        )
+    if new and (changed := [step.place for step in steps if step.old is not None and step.moves]):
+        raise RefusedError(
+            sentence("acl-user-exists", "there is a user {user} already", user=user),
+            reason=sentence("acl-with-other-settings", "with other settings on {brokers}", brokers=changed),
+            remedy=sentence("acl-without-new", "leave out --new to change it"),
+        )
+    creates = new or not any(now.values())
     return _plan(
-        "acl-user-create" if create else "acl-user-update", user, (masters, steps), _of_user(requested, secret)
+        "acl-user-create" if creates else "acl-user-update", user, (masters, steps), _of_user(requested, secret)
     )
 
 
@@ -101,7 +125,7 @@ def plan_grant(asking: Asking, user: str, entry: AccessEntry, brokers: Sequence[
         if known is None:
             raise NotFoundError(
                 sentence("acl-broker-no-user", "broker {broker} has no user {user}", broker=broker.name, user=user),
-                remedy=command_line("mqctl acl create-user {} --password-file FILE", user),
+                remedy=command_line("mqctl acl put {} --new --password-file FILE", user),
             )
         if known.user_type == SUPER:
             warnings.append(

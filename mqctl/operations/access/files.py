@@ -147,7 +147,7 @@ def file_undo(asking: Asking, step: SettingPart) -> SettingStep:
     kind, old = SettingKind(step.kind), step.old or {}
     now = read_setting(asking.cluster, Place(kind, step.address, step.subject), asking.deadline) or {}
     if kind is SettingKind.ACCOUNT and old[ACCOUNT] != ABSENT:
-        put = command_line("mqctl acl put-account {} --password-file FILE", step.subject)
+        put = command_line("mqctl acl put {} --password-file FILE", step.subject)
         raise RefusedError(
             sentence("acl-account-cannot-restored", "account {subject} cannot be restored", subject=step.subject),
             reason=sentence(
@@ -165,7 +165,9 @@ def file_undo(asking: Asking, step: SettingPart) -> SettingStep:
                 "acl-before-cannot-read-broker",
                 "what it had before cannot be read from a 4.9 broker, and no copy was given",
             ),
-            remedy=sentence("acl-white-list-address", "mqctl acl white-list ADDRESS ..., with the former addresses"),
+            remedy=sentence(
+                "acl-white-list-address", "mqctl acl put --white-list ADDRESS ..., with the former addresses"
+            ),
         )
     if now.get(ACCOUNT) == ABSENT:
         return _step_of(step, (now, now))
@@ -258,7 +260,7 @@ def _with_files(asking: Asking, names: Sequence[str]) -> list[LiveBroker]:
         raise RefusedError(
             sentence("acl-no-access-list-here", "there is no access list of 4.9 here"),
             reason=sentence("acl-broker-aclenable-true", "a broker has one with aclEnable=true"),
-            remedy=sentence("acl-create-user", "for 5.x: mqctl acl create-user, mqctl acl grant"),
+            remedy=sentence("acl-users-of-five", "for 5.x: mqctl acl put --kind user, mqctl acl grant"),
         )
     return listed
 

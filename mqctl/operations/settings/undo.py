@@ -48,7 +48,7 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         old = _without_password(step.old)
         others = now not in (old, _without_password(step.new), _without_password(step.found))
         if step.kind == SettingKind.USER and now is None and old is not None:
-            create = command_line("mqctl acl create-user {} --password-file FILE", step.subject)
+            create = command_line("mqctl acl put {} --new --password-file FILE", step.subject)
             raise RefusedError(
                 sentence("settings-user-cannot-restored", "user {subject} cannot be restored", subject=step.subject),
                 reason=sentence("settings-password-not-recorded", "its password is not recorded"),

@@ -43,7 +43,7 @@ def _subject(broker: BrokerSnapshot) -> Subject:
         },
         effect="Clients are served by one broker and refused by another; with a broker that checks nobody, the "
         "rules of the others protect little.",
-        advice="Give all masters the same switches in their configuration files, and the same users: `acl grant` and `acl create-user` "
+        advice="Give all masters the same switches in their configuration files, and the same users: `acl grant` and `acl put` "
         "go to all masters at once.",
         explain="Compares aclEnable, authenticationEnabled and authorizationEnabled of the masters, and their users and entries. Each "
         "broker has users of its own; nothing keeps them the same.",
@@ -214,7 +214,7 @@ def contradicting_entries(case: ClusterCase) -> Iterator[Verdict]:
             "": "On {broker}, {user_count:user} ({users}) {user_count:/has/have} a password from RocketMQ's examples, or the user name as password."
         },
         effect="Whoever reaches the broker can act as this user.",
-        advice="Set another password, and give it to the clients: `acl update-user USER --password-file FILE`, on 4.9 `acl put-account KEY`.",
+        advice="Set another password, and give it to the clients: `acl put NAME --password-file FILE`.",
         explain="Compares passwords, where brokers return them or 4.9's access files are on this host, with those of RocketMQ's examples and with the name. No snapshot or report "
         "has the password itself. Disabled users are left alone.",
         next_command="mqctl acl list {source}",
@@ -250,7 +250,7 @@ def well_known_password(case: ClusterCase) -> Iterator[Verdict]:
             "account": "{broker} takes requests of {account_count:account} ({accounts}) from anywhere without a signature.",
         },
         effect="Whoever reaches the broker can do everything, or everything that these accounts may do: an access key is no secret.",
-        advice="Name the addresses that need it, or none: `acl white-list 10.1.2.*`, `acl put-account KEY --white-address 10.1.2.3`.",
+        advice="Name the addresses that need it, or none: `acl put --white-list 10.1.2.*`, `acl put KEY --white-address 10.1.2.3`.",
         explain="Reads the access files of 4.9 brokers that run on this host, when mqctl may read them and their version is the broker's: no "
         "request of 4.9.8 tells what they say. `*` and `*.*.*.*` stand for everybody.",
         next_command="mqctl acl list {source}",
@@ -291,7 +291,7 @@ def lets_in_without_keys(case: ClusterCase) -> Iterator[Verdict]:
             "gets nothing."
         },
         effect="The broker refuses its heartbeats and pulls with `No default permission for group`, and knows no member: the group looks as if nobody ran it.",
-        advice="Give the account its group: `acl put-account KEY --group GROUP=SUB`. Accounts that only look messages up need none.",
+        advice="Give the account its group: `acl put KEY --group GROUP=SUB`. Accounts that only look messages up need none.",
         explain="Reads the access files of 4.9 brokers that run on this host, as MQ634 does. A consumer needs SUB on its topic and on its group, by name or by "
         "default; accounts with admin: true and no permissions of their own, and white-listed ones, are not checked.",
         next_command="mqctl acl list {source}",

@@ -70,7 +70,7 @@ def undo_of(outcome: Outcome) -> tuple[str, ...]:
 def test_an_account_is_put_proved_by_its_signature_and_taken_back(
     asked: Asked, file: Path, password_file: str, state: Path
 ) -> None:
-    put = ("acl", "put-account", "orders-app", "--password-file", password_file, "--topic", "orders=PUB|SUB")
+    put = ("acl", "put", "orders-app", "--password-file", password_file, "--topic", "orders=PUB|SUB")
     plan = asked(*put, "-o", "json")
     assert plan.exit_code == ExitCode.OK, plan
     assert plan.json["steps"][0]["old"]["account"] == "none"
@@ -90,15 +90,15 @@ def test_an_account_is_put_proved_by_its_signature_and_taken_back(
 
 
 def test_what_cannot_be_read_is_not_promised_back(asked: Asked, file: Path, password_file: str) -> None:
-    put = ("acl", "put-account", "reader-key", "--password-file", password_file, "--default-topic", "PUB")
+    put = ("acl", "put", "reader-key", "--password-file", password_file, "--default-topic", "PUB")
     done = asked(*put, "--execute", "--confirm", "reader-key")
     assert (done.exit_code, "settings that are not given stay" in done.stderr) == (ExitCode.OK, True), done
     assert accounts_in(file)["reader-key"]["defaultGroupPerm"] == "SUB"
     undo = asked(*undo_of(done))
-    assert (undo.exit_code, "mqctl acl put-account reader-key" in undo.stderr) == (76, True), undo
-    gone = asked("acl", "delete-account", "reader-key", "--execute", "--confirm", "reader-key")
+    assert (undo.exit_code, "mqctl acl put reader-key" in undo.stderr) == (76, True), undo
+    gone = asked("acl", "delete", "reader-key", "--execute", "--confirm", "reader-key")
     assert (gone.exit_code, "reader-key" in accounts_in(file)) == (ExitCode.OK, False), gone
-    assert asked("acl", "delete-account", "reader-key").exit_code == 66
+    assert asked("acl", "delete", "reader-key").exit_code == 66
 
 
 def test_a_white_list_is_replaced_and_brought_back_from_a_copy(asked: Asked, file: Path, tmp_path: Path) -> None:
@@ -107,14 +107,14 @@ def test_a_white_list_is_replaced_and_brought_back_from_a_copy(asked: Asked, fil
 
     copy, before = tmp_path / "copy.yml", white()
     copy.write_bytes(file.read_bytes())
-    words = ("acl", "white-list", "10.1.2.3", "10.1.3.*", "--known", str(copy))
+    words = ("acl", "put", "--white-list", "10.1.2.3", "10.1.3.*", "--known", str(copy))
     done = asked(*words, "--execute", "--confirm", "white-list")
     assert (done.exit_code, white()) == (ExitCode.OK, ["10.1.2.3", "10.1.3.*"]), done
     stale = asked(*words)
     assert (stale.exit_code, "copy it again" in stale.stderr) == (65, True), stale
     undone = asked(*undo_of(done), "--confirm", "white-list")
     assert (undone.exit_code, white()) == (ExitCode.OK, before), undone
-    unknown = asked("acl", "white-list", "--nobody", "--execute", "--confirm", "white-list")
+    unknown = asked("acl", "put", "--white-list", "--nobody", "--execute", "--confirm", "white-list")
     assert unknown.exit_code == ExitCode.OK, unknown
     refused = asked(*undo_of(unknown))
     assert (refused.exit_code, "--known" in unknown.stderr) == (76, True), refused
@@ -123,20 +123,25 @@ def test_a_white_list_is_replaced_and_brought_back_from_a_copy(asked: Asked, fil
 @pytest.mark.parametrize(
     "words",
     [
-        ("white-list",),
-        ("white-list", "10.1.2"),
-        ("white-list", "10.1.2.300"),
-        ("white-list", "*.1.2.3"),
-        ("put-account", "orders-app", "--topic", "orders"),
-        ("put-account", "orders-app", "--default-group", "READ"),
-        ("put-account", "short"),
+        (
+            "put",
+            "--white-list",
+        ),
+        ("put", "--white-list", "10.1.2"),
+        ("put", "--white-list", "10.1.2.300"),
+        ("put", "--white-list", "*.1.2.3"),
+        ("put", "--white-list", "10.1.2.3", "--admin"),
+        ("put", "orders-app", "--status", "disable"),
+        ("put", "orders-app", "--topic", "orders"),
+        ("put", "orders-app", "--default-group", "READ"),
+        ("put", "short"),
     ],
     ids=" ".join,
 )
 def test_what_a_broker_would_not_read_is_refused_before_it_is_asked(
     asked: Asked, words: tuple[str, ...], password_file: str
 ) -> None:
-    keys = ("--password-file", password_file) if words[0] == "put-account" else ()
+    keys = ("--password-file", password_file) if "--white-list" not in words else ()
     assert asked("acl", *words, *keys).exit_code == ExitCode.USAGE
 
 
@@ -148,8 +153,8 @@ def test_doctor_judges_the_access_files_of_this_host(asked: Asked, file: Path, t
     before = asked("doctor", *only, "-o", "json").json["findings"]
     assert [(item["code"], "user-key" in item["what"]) for item in before] == [("MQ631", True)]
     for words in (
-        ("put-account", "weak-app", "--password-file", str(weak), "--execute", "--confirm", "weak-app"),
-        ("white-list", "*", "--execute", "--confirm", "white-list"),
+        ("put", "weak-app", "--password-file", str(weak), "--execute", "--confirm", "weak-app"),
+        ("put", "--white-list", "*", "--execute", "--confirm", "white-list"),
     ):
         assert asked("acl", *words).exit_code == ExitCode.OK
     end = asked("doctor", *only, "-o", "json")

@@ -17,7 +17,9 @@ from mqctl.protocol.requests_v5 import GetUser
 from mqctl.snapshot.store.gatherer import gather_store
 from tests.conftest import Outcome
 from tests.embedded_broker.access import SigningPeer
+from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
+from tests.live.test_bad_clusters import register
 
 PASSWORD = "a-S3cret-of-the-test"
 ADMIN = Credentials("admin", "adm12345")
@@ -72,7 +74,7 @@ def _password_of(cluster: EmbeddedCluster, user: str) -> list[str | None]:
 def test_a_user_is_made_allowed_explained_and_taken_back(
     guarded: EmbeddedCluster, asked: Asked, password_file: str, state: Path
 ) -> None:
-    make = ("acl", "create-user", "orders-app", "--password-file", password_file)
+    make = ("acl", "put", "orders-app", "--password-file", password_file)
     ends = [asked(*make)]
     assert ends[0].exit_code == ExitCode.OK
     assert _password_of(guarded, "orders-app") == [None, None], "a plan changes nothing"
@@ -109,11 +111,11 @@ def test_a_user_is_made_allowed_explained_and_taken_back(
 def test_a_password_is_proved_and_no_undo_brings_the_former_one_back(
     guarded: EmbeddedCluster, asked: Asked, password_file: str, tmp_path: Path
 ) -> None:
-    assert asked("acl", "create-user", "bob", "--password-file", password_file, "--execute").exit_code == ExitCode.OK
+    assert asked("acl", "put", "bob", "--new", "--password-file", password_file, "--execute").exit_code == ExitCode.OK
     other = tmp_path / "other.pw"
     other.write_text("another-one")
     other.chmod(0o600)
-    update = ("acl", "update-user", "bob", "--status", "disable", "--password-file", str(other))
+    update = ("acl", "put", "bob", "--status", "disable", "--password-file", str(other))
     planned = asked(*update)
     assert "another" in planned.stdout
     assert "another-one" not in planned.stdout + planned.stderr
@@ -124,16 +126,52 @@ def test_a_password_is_proved_and_no_undo_brings_the_former_one_back(
     assert "cannot be restored" in back.stdout + back.stderr
     assert _password_of(guarded, "bob") == ["another-one"] * 2
     assert "enable" in asked("acl", "list", "--user", "bob").stdout
-    gone = asked("acl", "delete-user", "bob", "--execute", "--confirm", "bob")
+    gone = asked("acl", "delete", "bob", "--execute", "--confirm", "bob")
     assert gone.exit_code == ExitCode.OK, gone.stderr
     refused = asked("undo", "--last", "--execute", "--confirm", "bob")
     assert refused.exit_code == ExitCode.REFUSED
     assert "its password is not recorded" in refused.stderr
 
 
+def test_put_makes_or_changes_and_options_say_which(asked: Asked, password_file: str) -> None:
+    missing = asked("acl", "put", "dan", "--status", "disable")
+    assert (missing.exit_code, "--password-file" in missing.stderr) == (ExitCode.USAGE, True)
+    assert asked("acl", "put", "dan", "--status", "disable", "--existing").exit_code == ExitCode.NOT_FOUND
+    new = ("acl", "put", "dan", "--new", "--password-file", password_file)
+    assert asked(*new, "--broker", "broker-a", "--execute").exit_code == ExitCode.OK
+    refused = asked(*new, "--type", "Super")
+    assert (refused.exit_code, "with other settings on broker-a" in refused.stderr) == (ExitCode.REFUSED, True)
+    assert asked(*new, "--execute").exit_code == ExitCode.OK, "it is made where it is missing"
+    assert asked("acl", "put", "dan", "--type", "Super", "--execute").exit_code == ExitCode.REFUSED, "not confirmed"
+    changed = asked("acl", "put", "dan", "--type", "Super", "--execute", "--confirm", "dan", "-o", "json")
+    assert (changed.exit_code, [step["new"]["user_type"] for step in changed.json["steps"]]) == (0, ["Super"] * 2)
+    for words in (("--admin",), ("--topic", "T=PUB"), ("--nobody",), ("eve",)):
+        assert asked("acl", "put", "dan", "--type", "Super", *words).exit_code == ExitCode.USAGE, words
+    assert asked("acl", "delete-user", "dan", "--execute", "--confirm", "dan").exit_code == ExitCode.OK
+
+
+def test_brokers_of_both_kinds_need_a_word(mqctl: Run, password_file: str) -> None:
+    with (
+        EmbeddedCluster(version="5.3.3", settings=SETTINGS) as users,
+        EmbeddedCluster(brokers=["broker-o"]) as accounts,
+        Peer(users.namesrv) as server,
+    ):
+        register(server, "broker-o", 0, accounts.broker("broker-o").address)
+        env = {"MQCTL_NAMESRV": users.namesrv, "MQCTL_ACCESS_KEY": "admin", "MQCTL_SECRET_KEY": "adm12345"}
+        for words in (("put", "eve", "--password-file", password_file), ("delete", "eve")):
+            both = mqctl("acl", *words, env=env)
+            assert (both.exit_code, "users: broker-a; accounts: broker-o" in both.stderr) == (ExitCode.USAGE, True), (
+                both
+            )
+        plan = mqctl("acl", "put", "eve", "--kind", "user", "--password-file", password_file, "-o", "json", env=env)
+        assert (plan.exit_code, [step["place"] for step in plan.json["steps"]]) == (0, ["broker-a"]), plan.stderr
+        listed = mqctl("acl", "put", "eve-account", "--kind", "account", "--password-file", password_file, env=env)
+        assert (listed.exit_code, "there is no access list of 4.9 here" in listed.stderr) == (ExitCode.REFUSED, True)
+
+
 def test_a_file_that_others_may_read_and_words_that_cannot_be_are_refused(asked: Asked, password_file: str) -> None:
     Path(password_file).chmod(0o644)
-    open_file = asked("acl", "create-user", "eve", "--password-file", password_file)
+    open_file = asked("acl", "put", "eve", "--password-file", password_file)
     assert open_file.exit_code == ExitCode.PERMISSION
     assert "chmod 600" in open_file.stderr
     for words in (
@@ -141,14 +179,14 @@ def test_a_file_that_others_may_read_and_words_that_cannot_be_are_refused(asked:
         ("acl", "grant", "admin", "--resource", "Topic:x", "--action", "Fly"),
         ("acl", "grant", "admin", "--resource", "Topic:x", "--action", "Pub", "--source", "nowhere"),
         ("acl", "explain", "admin", "--resource", "Topic:*", "--action", "Pub"),
-        ("acl", "update-user", "admin"),
+        ("acl", "put", "admin"),
     ):
         assert asked(*words).exit_code == ExitCode.USAGE, words
     assert asked("acl", "revoke", "nobody").exit_code == ExitCode.NOT_FOUND
 
 
 def test_who_may_not_list_users_is_told_so(asked: Asked, password_file: str) -> None:
-    assert asked("acl", "create-user", "small", "--password-file", password_file, "--execute").exit_code == ExitCode.OK
+    assert asked("acl", "put", "small", "--password-file", password_file, "--execute").exit_code == ExitCode.OK
     end = asked("acl", "list", MQCTL_ACCESS_KEY="small", MQCTL_SECRET_KEY=PASSWORD)
     assert end.exit_code == ExitCode.PERMISSION
     assert "Cluster:DefaultCluster" in end.stderr
@@ -160,7 +198,7 @@ def test_doctor_names_what_is_dangerous(asked: Asked, tmp_path: Path) -> None:
     weak.chmod(0o600)
     on_one = ("--broker", "broker-a", "--execute", "--confirm", "weak-app")
     for words in (
-        ("create-user", "weak-app", "--password-file", str(weak)),
+        ("put", "weak-app", "--password-file", str(weak)),
         ("grant", "weak-app", "--resource", "Topic:Pop*", "--action", "Pub"),
         ("grant", "weak-app", "--resource", "Topic:PopA", "--action", "Pub", "--deny"),
     ):
