@@ -51,7 +51,7 @@ def commands() -> str:
 
 def rules() -> str:
     """Returns the rule reference: every rule with severity, reference, what it needs, and its explanation."""
-    parts = ["# Rules", "", "What `mqctl doctor` judges. `mqctl rules explain CODE` shows the same on a terminal.", ""]
+    parts = ["# Rules", "", "What `mqctl doctor` judges. `mqctl explain CODE` shows the same on a terminal.", ""]
     parts += ["| code | severity | finds | playbook |", "|---|---|---|---|"]
     for rule in RULES.values():
         row = (

@@ -1,4 +1,4 @@
-"""docs/kafka.md and its Chinese: Kafka's terms in RocketMQ's, from the catalogue behind `mqctl explain kafka`.
+"""docs/kafka.md and its Chinese: Kafka's terms in RocketMQ's, from the catalogue behind `mqctl explain`.
 
 What follows below the table, the examples, is written by hand and kept.
 """
@@ -14,14 +14,14 @@ from mqctl.render.translation import spoken
 _HEADS = {
     Lang.EN: (
         "# RocketMQ for people who know Kafka",
-        "The same on a terminal: `mqctl explain kafka TERM`. To see what another assignor would do with a group of "
+        "The same on a terminal: `mqctl explain TERM`. To see what another assignor would do with a group of "
         "yours: `mqctl allocation simulate -g GROUP -t TOPIC --as kafka range` (or `roundrobin`, `sticky`). "
         "[中文](kafka.zh.md)",
         "| Kafka | RocketMQ | what is the same, what differs | look at it with |",
     ),
     Lang.ZH: (
         "# 写给熟悉 Kafka 的人",
-        "终端中查看：`mqctl explain kafka TERM --lang zh`。比较同一消费组在 Kafka 分配策略下的结果："
+        "终端中查看：`mqctl explain TERM --lang zh`。比较同一消费组在 Kafka 分配策略下的结果："
         "`mqctl allocation simulate -g GROUP -t TOPIC --as kafka range`（或 `roundrobin`、`sticky`）。"
         "[English](kafka.md)",
         "| Kafka | RocketMQ | 异同 | 查看命令 |",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from docs.settings import EXIT_MEANINGS, VARIABLES
+from docs.settings import VARIABLES
 from mqctl import __version__
 from mqctl.cli import catalog
 from mqctl.cli.option_table import parameters
+from mqctl.commands.explain.rows import CODES
 from mqctl.main import load_command
 
 
@@ -37,7 +38,7 @@ def _overview() -> str:
     for names, meaning in VARIABLES.items():
         lines += [".TP", f"\\fB{_text(names)}\\fR", _text(meaning.replace("`", ""))]
     lines.append(".SH EXIT STATUS")
-    for code, meaning in EXIT_MEANINGS.items():
+    for code, meaning in CODES.items():
         lines += [".TP", f"\\fB{int(code)}\\fR", _text(meaning)]
     return _whole(lines)
 

@@ -12,29 +12,14 @@ from docs.playbook_scripts import scripts
 from docs.protocol_v2 import files as protocol_v2
 from docs.reliability_page import page as reliability
 from docs.schemas import contract
-from docs.settings import EXIT_MEANINGS
 from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
 from docs.support import support
 from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.completion.scripts import FILE_NAMES, script
-from mqctl.model.gap import Cause, Gap, Part, exit_code_of
+from mqctl.commands.explain.rows import CAUSES, CODES
+from mqctl.model.gap import exit_code_of_cause
 from mqctl.model.lang import Lang
-
-_CAUSE_MEANINGS = {
-    Cause.SILENT: "nobody was there, or the connection was lost",
-    Cause.TIMED_OUT: "asked, and not answered in time",
-    Cause.NOT_ASKED: "the time of the command was over before its turn came",
-    Cause.DENIED: "access control or a permission is in the way",
-    Cause.REFUSED: "somebody answered, and said no",
-    Cause.UNSUPPORTED: "the other side, or its version, does not support it",
-    Cause.DAMAGED: "an answer or a file that cannot be understood",
-    Cause.UNREADABLE: "the operating system refused to read it, or its format is not read offline",
-    Cause.LEFT_OUT: "it was not looked at: a limit, a quick look, a snapshot saved without it",
-    Cause.UNREGISTERED: "a broker that belongs to the cluster, or was there within a day, is not registered: "
-    "there is nobody to ask",
-    Cause.UNPROVEN: "a release, or an engine, that mqctl does not know answered: it may mean something else there",
-}
 
 
 def files() -> dict[str, str]:
@@ -74,13 +59,19 @@ def mqadmin_table() -> str:
 
 def exit_codes() -> str:
     """Returns the exit code reference."""
-    rows = [f"| {int(code)} | {meaning} |" for code, meaning in EXIT_MEANINGS.items()]
-    codes = {cause: int(exit_code_of([Gap(part=Part.QUEUES, cause=cause, reason="")])) for cause in Cause}
-    causes = [f"| {cause} | {_CAUSE_MEANINGS[cause]} | {code} |" for cause, code in codes.items()]
+    rows = [f"| {int(code)} | {meaning} |" for code, meaning in CODES.items()]
+    causes = [f"| {cause} | {meaning} | {int(exit_code_of_cause(cause))} |" for cause, meaning in CAUSES.items()]
     return "\n".join([*_EXIT_CODES_BEGIN, *rows, *_GAPS_BEGIN, *causes, ""])
 
 
-_EXIT_CODES_BEGIN = ("# Exit codes", "", "The same for every command.", "", "| code | meaning |", "|---|---|")
+_EXIT_CODES_BEGIN = (
+    "# Exit codes",
+    "",
+    "The same for every command; `mqctl explain 75` says what one means.",
+    "",
+    "| code | meaning |",
+    "|---|---|",
+)
 _GAPS_BEGIN = (
     "",
     "## An answer in part",

@@ -17,7 +17,7 @@ from mqctl.commands.delay.check_view import DelayCheckReport
 from mqctl.commands.delay.plan_view import ChainReport, RelayReport
 from mqctl.commands.delay.view import DelayLevels
 from mqctl.commands.dlq.resend_view import ResendPlanReport, ResendReport
-from mqctl.commands.explain.kafka import KafkaTerms
+from mqctl.commands.explain.rows import Explanations
 from mqctl.commands.filter.view import FilterVerdict, LintReport
 from mqctl.commands.group.advice_rows import AdviceReport
 from mqctl.commands.group.rows import GroupListReport, GroupMembers, InstanceReport
@@ -35,7 +35,6 @@ from mqctl.commands.replay.follow_view import FollowPlan, FollowReport
 from mqctl.commands.replay.view import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.commands.report.backlog_view import BacklogReport
 from mqctl.commands.report.runs_view import RunDiff, RunReported
-from mqctl.commands.rules.explain_view import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.commands.stacks.dump_view import StackDumpReport
 from mqctl.commands.stacks.find_view import ProcessList
@@ -182,9 +181,8 @@ SCHEMAS: dict[str, type] = {
     "report.skew/1": SkewReported,
     "report.trends/1": TrendsReported,
     "timeline/1": TimelineReported,
-    "explain.kafka/1": KafkaTerms,
+    "explain/1": Explanations,
     "version/1": VersionReport,
-    "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,
     "version.supported/1": Supported,
     "snapshot.show/1": ClusterSnapshot,

@@ -10,7 +10,6 @@ import msgspec
 
 from mqctl.cli.connection.profiles import Profile, Profiles
 from mqctl.commands.check import checks_file
-from mqctl.errors import ExitCode
 from mqctl.model import snapshot
 from mqctl.model.gap import Part
 
@@ -36,25 +35,6 @@ VARIABLES = {
     "MQCTL_DEBUG": "shows the traceback of a bug",
 }
 """Environment variables that mqctl reads, with what each is for."""
-
-EXIT_MEANINGS = {
-    ExitCode.OK: "done; a judging command found nothing",
-    ExitCode.WARNING: "a judging command found at worst a warning",
-    ExitCode.ERROR: "a judging command found an error or worse",
-    ExitCode.UNKNOWN: "a judging command could not see enough to judge; an answer lacks a broker that is gone",
-    ExitCode.USAGE: "the command line is wrong",
-    ExitCode.BAD_INPUT: "input that allows no answer at all: a directory that is no store, a file that is no snapshot",
-    ExitCode.NOT_FOUND: "no such topic, group, broker, message or file",
-    ExitCode.UNREACHABLE: "nobody answered",
-    ExitCode.BUG: "a bug in mqctl",
-    ExitCode.IO: "the operating system refused to read or write",
-    ExitCode.TIMEOUT: "no answer within the deadline",
-    ExitCode.REFUSED: "refused by the broker, or impossible in this state",
-    ExitCode.PERMISSION: "access control, file permissions or ptrace are in the way",
-    ExitCode.CONFIG: "a setting that cannot be used: a broken profile, no Java for Spark",
-    ExitCode.INTERRUPTED: "interrupted",
-}
-"""Exit codes, the same for every command, with what each says."""
 
 
 def pages() -> dict[str, str]:

@@ -199,8 +199,8 @@ def _turned(path: tuple[str, ...], typed: str, words: list[str]) -> tuple[str, s
         What was typed, the command that it stands for, and what is left of the words; no command where none fits.
     """
     name, *rest = words
-    if path in (("explain",), ("rules",), ()) and _RULE.fullmatch(name):
-        return typed, "rules explain", [name.upper(), *rest]
+    if path in (("rules",), ()) and _RULE.fullmatch(name):
+        return typed, "explain", [name.upper(), *rest]
     if path:
         verbs = catalog.children(path)
         near = get_close_matches(name, verbs, cutoff=_ALIKE) and name != f"{path[0]}s"

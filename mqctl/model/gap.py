@@ -297,10 +297,11 @@ def exit_code_of(gaps: Iterable[Gap]) -> ExitCode:
     Each cause has the code of its error. Of several the highest counts: what somebody denied does not come back by
     itself, what was silent may.
     """
-    return max((_exit_code(gap.cause) for gap in gaps), default=ExitCode.OK)
+    return max((exit_code_of_cause(gap.cause) for gap in gaps), default=ExitCode.OK)
 
 
-def _exit_code(cause: Cause) -> ExitCode:
+def exit_code_of_cause(cause: Cause) -> ExitCode:
+    """Returns what a read command ends with that has a gap of this cause."""
     # 65 says that nothing at all could be answered, 69 that somebody was asked and did not answer.
     special = {Cause.DAMAGED: ExitCode.IO, Cause.UNREGISTERED: ExitCode.UNKNOWN, Cause.UNPROVEN: ExitCode.UNKNOWN}
     return special.get(cause, _ERRORS[cause].exit_code)

@@ -24,7 +24,7 @@ _ENDS_SOON = "threading.Timer(0.05, lambda: print('it ended')).start()"
 _ABORTED = -6
 
 
-@pytest.mark.parametrize(("words", "code"), [(["--version"], 0), (["rules", "explain", "MQ999"], 66)])
+@pytest.mark.parametrize(("words", "code"), [(["--version"], 0), (["explain", "MQ999"], 66)])
 @pytest.mark.parametrize(
     ("meanwhile", "by_itself", "awaited"),
     [("", True, False), (_STUCK, False, False), (_NATIVE, False, False), (_ENDS_SOON, True, True)],

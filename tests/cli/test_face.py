@@ -109,7 +109,7 @@ def test_an_answer_without_a_table_is_one_row_of_csv(mqctl: Run) -> None:
         "expression,expression_type,verdict,reason",
         "a > 1,SQL92,delivered,",
     ]
-    refused = mqctl("explain", "kafka", "partition", "-o", "csv")
+    refused = mqctl("explain", "partition", "-o", "csv")
     assert (refused.exit_code, refused.stdout) == (64, "")
     assert "this answer has no rows for -o csv" in refused.stderr
 

@@ -41,7 +41,7 @@ def places(tmp_path: Path) -> dict[str, str]:
         ("mqctl group lag --output=nd\t", ["group", "lag", "--output=ndjson"]),
         ("mqctl profile use st\t", ["profile", "use", "staging"]),
         ("mqctl group lag --profile pr\t", ["group", "lag", "--profile", "prod"]),
-        ("mqctl rules explain MQ10\t1", ["rules", "explain", "MQ101"]),
+        ("mqctl explain MQ10\t1", ["explain", "MQ101"]),
         ("mqctl store describe --store a-dir\t", ["store", "describe", "--store", "a-directory"]),
     ],
 )

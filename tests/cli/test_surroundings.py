@@ -66,10 +66,10 @@ def test_without_utf_8_every_help_is_shown(mqctl: Run, env: dict[str, str]) -> N
 
 def test_bytes_that_are_no_utf_8_are_shown_escaped(golden_store: Store, tmp_path: Path) -> None:
     store = golden_store("store-clean")
-    code, out, errors = shell(f"mqctl rules explain $'M\\xff' -o json; cp -r {store} $'\\xff'; mqctl store describe "
+    code, out, errors = shell(f"mqctl explain $'M\\xff' -o json; cp -r {store} $'\\xff'; mqctl store describe "
                             "--store $'\\xff' -o json", tmp_path)  # fmt: skip
     assert (code, json.loads(out)["origin"]["location"]) == (0, "\\udcff")
-    assert json.loads(errors)["problem"] == "no rule M\\udcff"
+    assert json.loads(errors)["problem"] == "no word like M\\udcff is explained here"
 
 
 @pytest.mark.parametrize("form", ["table", "json", "ndjson", "yaml", "csv"])
@@ -88,7 +88,7 @@ def test_a_reader_that_goes_away_ends_what_would_not_end(tmp_path: Path) -> None
 
 def test_closed_streams(golden_store: Store, tmp_path: Path) -> None:
     assert shell(f"mqctl doctor --store {golden_store('store-killed')} >&- 2>&-", tmp_path) == (1, "", "")
-    assert shell("mqctl rules explain nonsense <&- >&-", tmp_path)[0] == 66
+    assert shell("mqctl explain nonsense <&- >&-", tmp_path)[0] == 66
 
 
 @pytest.mark.parametrize("words", ["rules list", "--version", "--help", "__complete doc"])

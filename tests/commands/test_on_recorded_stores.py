@@ -134,7 +134,7 @@ def test_unknown_names_end_with_66_and_offer_known_ones(mqctl: Run, golden_store
     assert mqctl("store", "cat", "--store", store, "-t", "nothing", "-q", "0").exit_code == 66
     assert mqctl("doctor", "--store", tmp_path / "absent").exit_code == 66
     assert mqctl("doctor", "--snapshot", tmp_path / "absent.snap").exit_code == 66
-    assert mqctl("rules", "explain", "MQ999").exit_code == 66
+    assert mqctl("explain", "MQ999").exit_code == 66
     empty = mqctl("doctor", "--store", tmp_path)
     assert (empty.exit_code, "commitlog" in empty.stderr) == (65, True)
 
@@ -212,8 +212,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "playbook.dry-run/1": ["playbook", "run", "backlog", "-p", "group=G", "--dry-run"],
         "playbook.list/1": ["playbook", "list"],
         "playbook.show/1": ["playbook", "show", "backlog"],
-        "explain.kafka/1": ["explain", "kafka", "lag"],
-        "rules.explain/1": ["rules", "explain", "MQ101"],
+        "explain/1": ["explain", "lag"],
         "rules.list/1": ["rules", "list"],
         "version.supported/1": ["version", "--supported"],
         "snapshot.show/1": ["snapshot", "show", snapshot],

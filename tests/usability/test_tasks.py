@@ -218,7 +218,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "completion": (
         step("completion bash", "mqctl", most=400),
-        step("__complete rules explain MQ20", "MQ203", most=20),
+        step("__complete explain MQ20", "MQ203", most=20),
         step("__complete doctor --only MQ20", "MQ203", most=20),
     ),
     "dead letters": (

@@ -13,14 +13,13 @@ _BY_COMMAND_OPTION = {
     ("doctor", "--skip"): "rule",
 }
 _BY_ARGUMENT = {
-    "explain kafka": "kafka",
+    "explain": "explained",
     "local scenario run": "scenario",
     "playbook run": "playbook",
     "playbook show": "playbook",
     "profile remove": "profile",
     "profile show": "profile",
     "profile use": "profile",
-    "rules explain": "rule",
     "undo": "change",
 }
 
@@ -109,7 +108,7 @@ _KINDS: dict[str, Callable[[], Named]] = {
     "change": _changes,
     "profile": _profiles,
     "local": _local_clusters,
-    "kafka": _kafka_terms,
+    "explained": lambda: [*_rules(), *_kafka_terms()],
     "playbook": _playbooks,
     "rule": _rules,
     "scenario": _scenarios,

@@ -48,8 +48,8 @@ def command(
     """Show what every name server has in a namespace. No request lists the namespaces.
 
     --set and --delete plan other values in every name server; with --execute, they are written and read back. A
-    namespace is made with its first key. Name servers read none but that of order topics (`mqctl topic update --order`); others
-    belong to tools and clients.
+    namespace is made with its first key. Name servers read none but that of order topics (`mqctl topic update
+    --order`); others belong to tools and clients.
     """
     requested = _requested([*(values or ()), *(put or ())], delete or ())
     target = cluster_target(namesrv, profile, timeout)

@@ -1,1 +1,1 @@
-"""Another system in RocketMQ's terms."""
+"""What words of mqctl and of Kafka mean."""

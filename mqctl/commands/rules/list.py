@@ -12,7 +12,7 @@ from mqctl.render.finding_texts import title
 from mqctl.rules import RULES
 from mqctl.text import keep_texts
 
-EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl rules explain MQ701")
+EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl explain MQ701")
 
 COLUMNS = (
     Column("code", "code"),

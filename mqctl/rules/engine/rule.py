@@ -268,7 +268,7 @@ class RuleTexts:
         what: template of what is wrong, by variant; the empty variant is the usual one.
         effect: template of what follows from it.
         advice: template of what to do; `{command}` is the place of `command`.
-        explain: what the rule looks at and why, for `mqctl rules explain`.
+        explain: what the rule looks at and why, for `mqctl explain`.
         next_command: template of the next command to type (see `command_line`), None when there is none. `{source}`
             stands for the option that names the evidence.
         live_command: the one for a live cluster, where that is another.
