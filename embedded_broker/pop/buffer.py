@@ -52,7 +52,7 @@ class _Held:
 
     @property
     def finished(self) -> bool:
-        return (self.stored and self.acked == self.written) or self.all_acked
+        return self.acked == self.written if self.stored else self.all_acked
 
 
 class PopBuffer:
@@ -140,6 +140,11 @@ class PopBuffer:
         for held in self._lines.pop(line, ()):
             if held.checkpoint is not None and not held.stored:
                 self._try_write(held)
+                self._release(held)
+
+    def _release(self, held: _Held) -> None:
+        if held.finished and held.checkpoint is not None:
+            self._held.pop(held.checkpoint.merge_key, None)
 
     # Moving on
 
@@ -149,16 +154,17 @@ class PopBuffer:
         for held in list(self._held.values()):
             if self._is_over(held):
                 self._try_write(held)
-            if held.finished and held.checkpoint is not None:
-                self._held.pop(held.checkpoint.merge_key, None)
+            self._release(held)
         for line, waiting in list(self._lines.items()):
             self._commit(line, waiting)
         if self._lines or self._held:
             self._timer = self._ground.clock.call_later(_SCAN_MS, self._scan)
 
     def _is_over(self, held: _Held) -> bool:
-        if held.checkpoint is None or held.all_acked:
+        if held.checkpoint is None or held.finished:
             return False
+        if held.stored:  # an acknowledgement could not be
+            return True
         settings, now_ms = self._ground.settings, self._ground.clock.now_ms()
         return (
             held.checkpoint.due_ms - now_ms < settings.pop_ck_stay_buffer_time_out
@@ -202,7 +208,7 @@ class PopBuffer:
     def stop(self) -> None:
         """Writes down whatever is held: a clean stop loses nothing."""
         for held in self._held.values():
-            if not held.all_acked:
+            if not held.finished:
                 self._try_write(held)
         for line, waiting in list(self._lines.items()):
             self._commit(line, waiting)

@@ -21,7 +21,7 @@ from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.receipts import Receipt, real_topic
 from mqctl.protocol.requests import REQUESTS
 from mqctl.protocol.requests_client import GetMaxOffset, QueryConsumerOffset
-from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage, ChangeInvisibleTime, PopMessage
+from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage, PopMessage
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.pop_recording import truth, unpack_recorded_store
@@ -158,23 +158,6 @@ def test_what_is_not_acknowledged_comes_again_and_again_until_it_is(cluster: Emb
         assert ack(peer, receipt) == 0
     cluster.advance(60 * SECOND)
     assert bodies(pop(peer)) == []
-
-
-def test_a_changed_time_within_the_same_millisecond_loses_nothing(cluster: EmbeddedCluster, peer: Peer) -> None:
-    fill(peer, 1)
-    ((_, receipt),) = popped(pop(peer, max_msg_nums=1))
-    for _ in range(2):
-        change = ChangeInvisibleTime(
-            consumer_group="G", topic="T", queue_id=0, extra_info=str(receipt), offset=0, invisible_time=30 * SECOND
-        )
-        answer = peer.call(change)
-        receipt = Receipt.parse(
-            f"0 {answer.ext('popTime')} {answer.ext('invisibleTime')} {answer.ext('reviveQid')} 0 broker-a 0 0"
-        )
-    cluster.advance(25 * SECOND)
-    assert bodies(pop(peer)) == []
-    cluster.advance(15 * SECOND)
-    assert bodies(pop(peer)) == ["0"]
 
 
 @pytest.mark.parametrize("merge", ["false", "true"])
