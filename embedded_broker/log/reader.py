@@ -223,7 +223,7 @@ class StoreReader:
         """
         first, end = self.log.min_offset, self.log.position
         there = [(at, size) for at, size, _ in entries if first <= at and at + size <= end and size > 0]
-        if len(there) < len(entries):
+        if not there or len(there) < len(entries):
             return [self.message_at(at) for at, _, _ in entries]
         total = sum([size for _, size in there])
         begin, stop = there[0][0], sum(there[-1])
