@@ -215,18 +215,6 @@ def test_a_young_half_message_holds_up_those_behind_it(timed: EmbeddedCluster, p
     assert {checked(producer)[0].key for _ in range(2)} == {"young", "born long ago"}
 
 
-def test_a_producer_whose_clock_is_ahead_is_asked_at_once(timed: EmbeddedCluster, producer: Peer) -> None:
-    half(timed, producer, age_ms=-3_600_000)
-    pass_time(timed, producer, TICK_MS)
-    assert checked(producer)[0].key == "K1"
-
-
-def test_a_half_message_older_than_the_files_is_given_up(timed: EmbeddedCluster, producer: Peer) -> None:
-    half(timed, producer, age_ms=73 * 3_600_000)
-    pass_time(timed, producer, TICK_MS)
-    assert len(stored(producer, DISCARD_TOPIC)) == 1
-
-
 def test_after_fifteen_checks_it_is_given_up_and_can_be_resumed(timed: EmbeddedCluster, producer: Peer) -> None:
     half(timed, producer, "K1")
     for count in range(1, 16):
@@ -261,17 +249,6 @@ def test_a_group_without_producers_is_not_asked_but_counted(timed: EmbeddedClust
         copies = stored(silent, HALF_TOPIC)
         assert [copy.properties.get("TRANSACTION_CHECK_TIMES") for copy in copies] == [None, "1", "2", "3"]
         assert not silent.unasked
-
-
-def test_an_immune_half_message_is_put_back_without_a_question(timed: EmbeddedCluster, producer: Peer) -> None:
-    immune = half(timed, producer, CHECK_IMMUNITY_TIME_IN_SECONDS="90")
-    pass_time(timed, producer, TICK_MS)
-    copies = stored(producer, HALF_TOPIC)
-    assert [copy.properties.get("TRAN_PREPARED_QUEUE_OFFSET") for copy in copies] == [None, "0"]
-    assert CHECK not in {command.code for command in producer.unasked}
-    pass_time(timed, producer, TICK_MS)
-    copy, _ = checked(producer)
-    assert copy.half_offset == immune.half_offset + 2
 
 
 def test_an_immune_half_message_is_not_in_the_way_of_others(timed: EmbeddedCluster, producer: Peer) -> None:
