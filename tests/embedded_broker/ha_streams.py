@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import select
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -119,6 +120,10 @@ class FakeMaster:
         connection, _ = self._server.accept()
         connection.settimeout(30)
         return connection
+
+    def is_asked(self) -> bool:
+        """Tells whether a slave waits to be accepted, or comes within a moment."""
+        return bool(select.select([self._server], [], [], 0.1)[0])
 
     def close(self) -> None:
         self._server.close()
