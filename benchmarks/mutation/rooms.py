@@ -41,7 +41,47 @@ ROOMS = {
     "rules": Room(("mqctl/rules",), ("tests/rules",)),
     "rules-engine": Room(("mqctl/rules/engine",), ("tests/rules/engine",)),
     "store": Room(("mqctl/store",), ("tests/store",)),
-    "broker-log": Room(("embedded_broker/log",), ("tests/embedded_broker", "-k", "log or store or queue")),
-    "broker-tables": Room(("embedded_broker/tables",), ("tests/embedded_broker", "-k", "table or attribute or config")),
-    "broker-pop": Room(("embedded_broker/pop",), ("tests/embedded_broker", "-k", "pop")),
+    "broker-log": Room(
+        ("embedded_broker/log",),
+        tuple(
+            f"tests/embedded_broker/test_{name}.py"
+            for name in ("log_reader", "light_queues", "index_backlog", "storage", "store_recovery")
+        ),
+    ),
+    "broker-tables": Room(
+        ("embedded_broker/tables", "embedded_broker/consumers/offsets.py"),
+        ("tests/embedded_broker/test_tables.py", "tests/embedded_broker/test_built_in.py"),
+    ),
+    "broker-pop": Room(
+        (
+            "embedded_broker/pop",
+            *(f"embedded_broker/handlers/{name}.py" for name in ("pop_message", "pop_checks", "pop_notification")),
+            "embedded_broker/handlers/ack_message.py",
+        ),
+        tuple(
+            f"tests/embedded_broker/test_pop{name}.py"
+            for name in ("_orders", "_polls", "_assignments", "_times", "_taking", "", "_replay")
+        ),
+    ),
+    "broker-transactions": Room(
+        (
+            "embedded_broker/transactions",
+            *(f"embedded_broker/handlers/{name}.py" for name in ("end_transaction", "resume_check")),
+        ),
+        (
+            "tests/embedded_broker/test_transaction_rounds.py",
+            "tests/embedded_broker/test_transactions.py",
+            *("-k", "not files_tell"),  # which runs commands
+        ),
+    ),
+    "broker-replication": Room(
+        (
+            "embedded_broker/ha",
+            *(f"embedded_broker/handlers/{name}.py" for name in ("ha_status", "acting_master")),
+        ),
+        tuple(
+            f"tests/embedded_broker/test_{name}.py"
+            for name in ("replication_by_hand", "ha_streams", "acting_master", "replication")
+        ),
+    ),
 }
