@@ -80,12 +80,15 @@ def plain_backlog(store: Path) -> dict[tuple[str, str, int], Found]:
     """Computes the backlog by (group, topic, queue id)."""
     log = {int(file.name): file.read_bytes() for file in (store / "commitlog").iterdir() if file.name.isdigit()}
     lowest = min(log, default=0)
+    topics = json.loads((store / "config" / "topics.json").read_text(encoding="utf-8"))["topicConfigTable"]
     by_place: dict[tuple[str, str, int], Found] = {}
     for (topic, group), committed in offsets_of(store).items():
         directory = store / "consumequeue" / topic
         queues = {int(each.name): entries_of(each) for each in directory.iterdir()} if directory.is_dir() else {}
         for queue_id in queues.keys() | committed.keys():
             offset = committed.get(queue_id)
+            if topic in topics and queue_id >= max(topics[topic]["readQueueNums"], topics[topic]["writeQueueNums"]):
+                continue  # the topic had it once
             if queue_id not in queues:
                 if offset != 0:
                     by_place[(group, topic, queue_id)] = Found(no_queue=True)

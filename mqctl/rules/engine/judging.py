@@ -34,7 +34,7 @@ from mqctl.text import sentence
 SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
 
 # A broker that is gone or silent takes along what it keeps: it is told first, whatever else is as grave or graver.
-OUTAGES = frozenset({"MQ609", "MQ617", "MQ620"})
+OUTAGES = frozenset({"MQ609", "MQ617", "MQ618", "MQ620"})
 
 _TOLD_BY_BROKERS = frozenset({GroupKind.PROXY, GroupKind.BROADCASTING})
 # Who says more of the same state of the same subject says it alone.
