@@ -23,7 +23,6 @@ from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
-from mqctl.snapshot.live.proxies import groups_of_proxies
 from mqctl.text import sentence
 
 _NO_MODES: Mapping[str, str] = {}
@@ -93,6 +92,8 @@ def with_proxied(
     proxied = _at_proxies(asking, brokers, groups, at) if asking.cluster.proxies else {}
     unseen = [group for group in groups if group not in proxied and not _is_known(group, memberships)]
     if unseen and not asking.cluster.proxies:
+        from mqctl.snapshot.live.proxies import groups_of_proxies
+
         heard = [broker for broker in brokers if not any(gap.cause in _SILENT for gap in broker.gaps)]
         by_heartbeats = groups_of_proxies(asking, heard, unseen)
         for group, clients in by_heartbeats.items():
