@@ -97,7 +97,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("group lag --online", _SLOW, "billing", "MEMBERS", never=("svc-", "groups behind"), most=9),
         step("top --once --every 2s", "svc-1991", "40 of 4,0", "--limit all", never=("%RETRY%svc",), most=75),
         step("billing", "it is a consumer group", "next: mqctl group describe billing", code=64, most=2),
-        step("topic orders", "it is a topic", "next: mqctl topic describe orders", code=64, most=2),
+        step("topic orders", "in mqctl it is `topic describe`", "next: mqctl topic describe orders", code=64, most=2),
         step("doctor oder-service", "did you mean order-service?", code=66, most=2),
         step("allocation show oder-service", "did you mean order-service?", code=66, most=2),
         step("group lag oder-service", "did you mean order-service?", code=66, most=2),
@@ -171,7 +171,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     "when does the delayed message come": (
         step("message get ORD-LATER", "orders: waiting on level 16, due ", " (in ", "mqctl delay levels", most=15),
         step("delay list", "delay levels", code=64, most=3),
-        step("delay levels", "16", "30 min", most=24),
+        step("delay levels", "16", "30 min", most=40),  # 18 levels of two brokers
     ),
     "pending transactions": (
         step("transaction list", "pending", "SINCE", "bank", "check loops", most=10),
