@@ -102,7 +102,8 @@ class LagChoice:
         return lag.with_rows(groups=groups, queues=[row for row in lag.report.queues if self._wants(row, left)])
 
     def _wants(self, row: QueueLag, left: set[tuple[str, str]]) -> bool:
-        return (row.group, row.topic) in left and (not self.queues or row.queue_id in self.queues)
+        wanted = (row.group, row.topic) in left or (row.state is LagState.REMOVED and self.min_lag is None)
+        return wanted and (not self.queues or row.queue_id in self.queues)
 
 
 def _place(item: GroupLag, sort: LagSort | None) -> tuple[float, str, str]:

@@ -49,6 +49,7 @@ class LiveBroker:
         groups: settings of those that are looked at.
         told_groups: names of all groups in its table.
         offsets: committed offsets by (group, topic, queue id).
+        absent_topics: topics that it was asked about and says it does not have.
         tells_all_producers: whether it knows the request for all of them.
         lost: whether it left a question unanswered.
         access: its users, where it has any and tells them (5.x).
@@ -70,6 +71,7 @@ class LiveBroker:
     groups: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
     told_groups: Collection[str] = ()
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    absent_topics: set[str] = field(default_factory=set)
     producers: tuple[ProducerMembership, ...] = ()
     tells_all_producers: bool = True
     gaps: list[Gap] = field(default_factory=list)

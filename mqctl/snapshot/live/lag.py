@@ -20,8 +20,8 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import QueueState
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach
-from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, list_brokers, masters_of, split_offset_key
-from mqctl.snapshot.live.queues import gather_offsets, queue_bounds
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, list_brokers, masters_of, split_offset_key
+from mqctl.snapshot.live.queues import gather_offsets, queue_bounds, with_hidden_queues
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ def gather_live_lag(
         for topic in sorted({key[1] for key in broker.offsets} | set((more_topics or {}).get(broker.name, ())))
     ]
     queues = queue_bounds(asking, brokers, topics)
+    counts = [_listed(queues.get(number, ())) for number in range(len(brokers))]
+    queues = _with_unlisted(asking, brokers, queues, counts, wanted)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     consumption: Mapping[int, Consumption] = {}
     if with_consumers:
@@ -181,7 +183,7 @@ def gather_live_lag(
             broker_id=broker.address.broker_id,
             queues=queues.get(number, ()),
             consumer_offsets=offsets.get(number, ()),
-            queue_counts=_counts(queues.get(number, ())),
+            queue_counts=counts[number],
             unavailable=tuple(broker.gaps),
             consumption=consumption.get(number),
             pop=pop.get(number, ()),
@@ -190,12 +192,39 @@ def gather_live_lag(
     ] + [without_broker(origin, item.name) for item in missing if wanted.has_broker(item.name)]
 
 
-def _counts(queues: Collection[QueueState]) -> dict[str, int]:
-    """Returns the numbers of queues of topics: brokers list the bounds of all that a topic has now (request 202)."""
+def _listed(queues: Collection[QueueState]) -> dict[str, int]:
+    """Returns how many queues a broker lists of each topic."""
     counts: dict[str, int] = {}
     for queue in queues:
         counts[queue.topic] = max(counts.get(queue.topic, 0), queue.queue_id + 1)
     return counts
+
+
+def _with_unlisted(
+    asking: Asking,
+    brokers: list[LiveBroker],
+    queues: dict[int, tuple[QueueState, ...]],
+    counts: list[dict[str, int]],
+    scope: Scope,
+) -> dict[int, tuple[QueueState, ...]]:
+    """Adds queues that a topic has and its broker does not list, and completes `counts`.
+
+    Where groups have offsets beyond what is listed, the topic was made smaller, or is about to be; its settings tell.
+    """
+    unclear: dict[int, set[str]] = {}
+    for number, broker in enumerate(brokers):
+        told = broker.absent_topics | {gap.topic for gap in broker.gaps}
+        for _, topic, queue_id in broker.offsets:
+            if topic not in told and queue_id >= counts[number].get(topic, 0):
+                unclear.setdefault(number, set()).add(topic)
+    if not unclear:
+        return queues
+    ask_topics(asking, [brokers[number] for number in unclear])
+    for number, topics in unclear.items():
+        for topic in topics & brokers[number].topics.keys():
+            config = brokers[number].topics[topic]
+            counts[number][topic] = max(config.read_queue_count, config.write_queue_count)
+    return with_hidden_queues(asking, brokers, queues, scope, removed=False)
 
 
 def _origin(cluster: Cluster, now_ms: int) -> Origin:

@@ -36,7 +36,9 @@ def queue_bounds(
     for number, topic in wanted:
         error = answers.errors.get((number, topic))
         if error is not None:
-            if not refused_with(error, NO_TOPIC):
+            if refused_with(error, NO_TOPIC):
+                brokers[number].absent_topics.add(topic)
+            else:
                 brokers[number].miss(Part.QUEUES, error, GapSubject(topic=topic))
             continue
         for queue, bounds in answers.values[number, topic].offset_table.items():
@@ -53,12 +55,22 @@ def queue_bounds(
 
 
 def with_hidden_queues(
-    asking: Asking, brokers: list[LiveBroker], queues: dict[int, tuple[QueueState, ...]], scope: Scope
+    asking: Asking,
+    brokers: list[LiveBroker],
+    queues: dict[int, tuple[QueueState, ...]],
+    scope: Scope,
+    *,
+    removed: bool = True,
 ) -> dict[int, tuple[QueueState, ...]]:
-    """Adds queues in which groups have offsets, and that a topic's number of queues leaves out: it was made smaller.
+    """Adds queues in which groups have offsets and that brokers do not list, of brokers whose topics are known.
 
-    Brokers list the bounds of the queues that a topic has now (request 202); they tell those of others when asked.
+    Request 202 leaves out the queues that a topic had before it was made smaller, and with 4.9 those that are only read
+    any more (`AdminBrokerProcessor.getTopicStatsInfo`: up to `writeQueueNums`); brokers tell their bounds when asked.
+
+    Args:
+        removed: those that the topic does not have any more as well.
     """
+    untold = {(number, gap.topic) for number, broker in enumerate(brokers) for gap in broker.gaps}
     seen = {(number, state.topic, state.queue_id) for number, states in queues.items() for state in states}
     hidden = sorted(
         {
@@ -66,7 +78,8 @@ def with_hidden_queues(
             for number, broker in enumerate(brokers)
             for _, topic, queue_id in broker.offsets
             if (config := broker.topics.get(topic)) is not None
-            and queue_id >= max(config.read_queue_count, config.write_queue_count)
+            and (removed or queue_id < max(config.read_queue_count, config.write_queue_count))
+            and (number, topic) not in untold
             and scope.has_topic(topic)
         }
         - seen
