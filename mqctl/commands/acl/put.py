@@ -11,7 +11,16 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options.access import AskPasswordOption, Kind, KindOption, PasswordFileOption, StatusOption, TypeOption
+from mqctl.cli.options.access import (
+    AskPasswordOption,
+    Kind,
+    KindOption,
+    PasswordFileOption,
+    StatusOption,
+    TypeOption,
+    UserStatus,
+    UserType,
+)
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.errors import UsageError
 from mqctl.text import sentence
@@ -106,7 +115,7 @@ def command(
     from mqctl.cli.terminal.passwords import password_given
     from mqctl.commands.acl.gather import named_on
     from mqctl.commands.acl.plan import plan_user
-    from mqctl.operations.access.files import plan_account, plan_white_list
+    from mqctl.operations.access.files import plan_account
     from mqctl.operations.settings.change import run_setting_change
 
     target = cluster_target(namesrv, profile, timeout)
@@ -124,12 +133,7 @@ def command(
     make: Callable[[Asking], SettingPlan]
     if white_list:
         _refuse({**of_user, **of_account}, sentence("acl-white-list-addresses", "a white list has addresses only"))
-        if bool(names) == nobody:
-            raise UsageError(
-                sentence("acl-addresses-pass-unchecked", "which addresses are to pass unchecked?"),
-                remedy=sentence("acl-name-give-nobody", "name them, or give --nobody"),
-            )
-        make = partial(plan_white_list, addresses=names or (), path=file, known=known, brokers=only)
+        make = _white_list(names or (), file, known, only, nobody=nobody)
     else:
         of_list = {"--nobody": nobody, "--file": file, "--known": known}
         _refuse(of_list, sentence("acl-of-white-list", "only a white list has it: add --white-list"))
@@ -141,25 +145,60 @@ def command(
         secret = password_given(password_file, ask=ask_password or new or kind is Kind.ACCOUNT)
         secrets = {} if secret is None else {name: secret}
         if kind is Kind.USER:
-            given = {"user_type": user_type and user_type.value, "user_status": status and status.value}
-            requested = {setting: value for setting, value in given.items() if value}
             make = partial(
-                plan_user, user=name, requested=requested, secret=secret, brokers=only, new=new, existing=existing
+                plan_user,
+                user=name,
+                requested=_user_settings(user_type, status),
+                secret=secret,
+                brokers=only,
+                new=new,
+                existing=existing,
             )
         else:
-            listed = {
-                "admin": "true" if admin else "false",
-                "topicPerms": ",".join(topic or ()),
-                "groupPerms": ",".join(group or ()),
-                "defaultTopicPerm": default_topic,
-                "defaultGroupPerm": default_group,
-                "whiteRemoteAddress": white_address,
-            }
-            settings = {setting: value for setting, value in listed.items() if value}
+            settings = _account_settings(topic, group, default_topic, default_group, white_address, admin=admin)
             make = partial(plan_account, access_key=name, settings=settings, secret=secret or "", brokers=only)
     document, code = run_setting_change(target, make, execute=execute, confirmed=confirm, secrets=secrets)
     emit(document, output)
     return code
+
+
+def _white_list(
+    addresses: Sequence[str], file: str | None, known: Path | None, brokers: Sequence[str], *, nobody: bool
+) -> Callable[[Asking], SettingPlan]:
+    """Returns what plans another white list. Raises UsageError when it is not said which."""
+    from mqctl.operations.access.files import plan_white_list
+
+    if bool(addresses) == nobody:
+        raise UsageError(
+            sentence("acl-addresses-pass-unchecked", "which addresses are to pass unchecked?"),
+            remedy=sentence("acl-name-give-nobody", "name them, or give --nobody"),
+        )
+    return partial(plan_white_list, addresses=addresses, path=file, known=known, brokers=brokers)
+
+
+def _user_settings(user_type: UserType | None, status: UserStatus | None) -> dict[str, str]:
+    given = {"user_type": user_type and user_type.value, "user_status": status and status.value}
+    return {setting: value for setting, value in given.items() if value}
+
+
+def _account_settings(
+    topics: Sequence[str] | None,
+    groups: Sequence[str] | None,
+    default_topic: str | None,
+    default_group: str | None,
+    white_address: str | None,
+    *,
+    admin: bool,
+) -> dict[str, str]:
+    listed = {
+        "admin": "true" if admin else "false",
+        "topicPerms": ",".join(topics or ()),
+        "groupPerms": ",".join(groups or ()),
+        "defaultTopicPerm": default_topic,
+        "defaultGroupPerm": default_group,
+        "whiteRemoteAddress": white_address,
+    }
+    return {setting: value for setting, value in listed.items() if value}
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:

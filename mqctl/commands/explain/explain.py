@@ -67,5 +67,5 @@ def _meant(word: str) -> list[Explained]:
         reason=sentence("explain-near", "near to it: {near}", near=near)
         if near
         else sentence("explain-none-listed", "it is none of those listed"),
-        remedy=sentence("explain-lists-all", "mqctl explain lists all words, mqctl rules list the rules"),
+        remedy=sentence("explain-lists-all", "`mqctl explain` lists all words, and `mqctl rules list` all rules"),
     )

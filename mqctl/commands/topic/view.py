@@ -263,74 +263,66 @@ def describe_document(
         consumers: who consumes the queues, where certain ones were asked for; they take the place of the groups' table.
         retained: the queues tell since when messages are kept.
     """
-    brokers = [
-        TopicOnBroker(
-            broker=name,
-            read_queue_count=config.read_queue_count,
-            write_queue_count=config.write_queue_count,
-            perm=perm_text(config.perm),
-            order=config.order,
-            message_type=config.message_type,
-        )
-        for name, config in sorted(configs.items())
-    ]
-    total = sum(row.message_count for row in queues)
+    brokers = [_on_broker(name, config) for name, config in sorted(configs.items())]
     value = TopicDescription(
         topic=topic,
         kind=kind_of(topic),
         brokers=brokers,
         queues=list(queues),
         groups=list(groups),
-        message_count=total,
+        message_count=sum(row.message_count for row in queues),
         consumers=None if consumers is None else list(consumers),
     )
     queue_columns = RETAINED_COLUMNS if retained else QUEUE_COLUMNS
-    queue_count, broker_count = counted(len(queues), "queue"), counted(len(brokers), "broker")
     blocks: list[Table | Paragraphs] = [
-        Paragraphs(
-            [
-                sentence(
-                    "topic-total-queue-count",
-                    "{topic}: {total} in {queue_count} on {broker_count}",
-                    topic=topic,
-                    total=counted(total, "message"),
-                    queue_count=queue_count,
-                    broker_count=broker_count,
-                )
-            ]
-        ),
+        Paragraphs([_total(value)]),
         Table(CONFIG_COLUMNS, brokers),
         Table(queue_columns, queues),
-        Table(
-            _with_mode(GROUP_COLUMNS, groups),
-            groups,
-            empty=sentence(
-                "topic-no-group-subscribes", "no group subscribes {topic} or has offsets on it", topic=topic
-            ),
-        )
-        if consumers is None
-        else Table(
-            _with_mode(CONSUMER_COLUMNS, consumers),
-            consumers,
-            title=sentence("title-who-consumes", "Who consumes"),
-            empty=sentence("empty-no-consumer-group-has-offsets-there", "no consumer group has offsets there"),
-        ),
+        _consuming(value),
     ]
     if consumers is None and groups and queues:
         describe = command_line("mqctl topic describe {} -q {}", topic, queues[0].queue_id)
-        blocks.append(
-            Paragraphs(
-                [
-                    sentence(
-                        "topic-who-owns-queue-how",
-                        "who owns a queue, and how far behind: {describe}",
-                        describe=describe,
-                    )
-                ]
-            )
+        following = sentence(
+            "topic-who-owns-queue-how", "who owns a queue, and how far behind: {describe}", describe=describe
         )
+        blocks.append(Paragraphs([following]))
     rows, columns = (queues, queue_columns) if consumers is None else (consumers, CONSUMER_COLUMNS)
     return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)
+
+
+def _on_broker(name: str, config: TopicConfig) -> TopicOnBroker:
+    return TopicOnBroker(
+        broker=name,
+        read_queue_count=config.read_queue_count,
+        write_queue_count=config.write_queue_count,
+        perm=perm_text(config.perm),
+        order=config.order,
+        message_type=config.message_type,
+    )
+
+
+def _total(value: TopicDescription) -> str:
+    return sentence(
+        "topic-total-queue-count",
+        "{topic}: {total} in {queue_count} on {broker_count}",
+        topic=value.topic,
+        total=counted(value.message_count, "message"),
+        queue_count=counted(len(value.queues), "queue"),
+        broker_count=counted(len(value.brokers), "broker"),
+    )
+
+
+def _consuming(value: TopicDescription) -> Table:
+    """Returns the table of the topic's groups, or of who consumes certain queues where these were asked for."""
+    if value.consumers is not None:
+        return Table(
+            _with_mode(CONSUMER_COLUMNS, value.consumers),
+            value.consumers,
+            title=sentence("title-who-consumes", "Who consumes"),
+            empty=sentence("empty-no-consumer-group-has-offsets-there", "no consumer group has offsets there"),
+        )
+    empty = sentence("topic-no-group-subscribes", "no group subscribes {topic} or has offsets on it", topic=value.topic)
+    return Table(_with_mode(GROUP_COLUMNS, value.groups), value.groups, empty=empty)
 
 
 def _slaves(endpoint: BrokerEndpoint | None) -> str:
