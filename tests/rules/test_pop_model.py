@@ -11,6 +11,7 @@ from mqctl.allocation.group_view import group_views
 from mqctl.lag.advice import backlog_advice
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.expectation import CheckState, GroupExpectation, Limit
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.member import Subscription
 from mqctl.model.pop_share import PopShare
 from mqctl.model.snapshot import ClusterSnapshot
@@ -129,3 +130,24 @@ def test_a_declared_lag_counts_what_was_given_out_and_not_acknowledged(
     of_pops = mode != "PULL" or invisible or due or retry
     waits = behind * sum(item.topic == "Pay" for item in pulls) + (sum(counts) if of_pops else 0)
     assert result.state is (CheckState.ERROR if waits > most else CheckState.OK), (waits, result)
+
+
+@given(pops=st.booleans(), gap=st.booleans(), behind=st.integers(0, 40), most=st.integers(0, 200))
+def test_a_declared_lag_is_not_known_where_a_broker_did_not_tell_what_is_popped(
+    pops: bool, gap: bool, behind: int, most: int
+) -> None:
+    """That the offsets of a group that pops are at the end is no all-clear; to one that pulls the gap is nothing."""
+    running = tuple(replace(info, pops=True) for info in LIVE.running) if pops else LIVE.running
+    missing = (Gap(part=Part.POP, cause=Cause.TIMED_OUT, reason="asleep"),) if gap else ()
+    brokers = tuple(
+        replace(
+            broker,
+            consumer_offsets=tuple(replace(item, offset=1_000 - behind) for item in broker.consumer_offsets),
+            unavailable=missing,
+        )
+        for broker in LIVE.brokers
+    )
+    world = replace(LIVE, brokers=brokers, running=running)
+    (result,) = hold_groups(world, [GroupExpectation(group="G", lag_count=Limit(error=most))])
+    enough = CheckState.UNKNOWN if pops and gap else CheckState.OK
+    assert result.state is (CheckState.ERROR if 4 * behind > most else enough), result

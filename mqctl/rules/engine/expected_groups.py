@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from mqctl.allocation.group_view import group_views
 from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
 from mqctl.model.gap import Gap, Part
-from mqctl.model.lag import GroupLag, group_lags, queue_lags
+from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.member import GroupMembership, broadcasting_groups
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.names_alike import is_pattern
@@ -65,7 +67,7 @@ class _Looked:
         self._rows = [queue_lags(broker, self.now_ms) for broker in self.brokers]
         for lag in group_lags(row for rows in self._rows for row in rows):
             self.lags.setdefault(lag.group, []).append(lag)
-        self._held = {key: self._unfinished(*key) for lags in self.lags.values() for key in _popped(lags, self.brokers)}
+        self._unfinished = _unfinished(self.brokers, self._rows)
         self.members: dict[str, list[GroupMembership]] = {}
         self._letters: dict[str, list[QueueState]] = {}
         for broker in self.brokers:
@@ -81,19 +83,17 @@ class _Looked:
         self.lag_gaps = self._gaps(Part.CONSUMER_OFFSETS, Part.QUEUES)
         gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS)
         self.members_gap = next(gaps, None)
+        gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.POP)
+        self._pop_gap = next(gaps, None)
+        self._pops = {view.group for view in group_views(snapshot) if view.pops} if self._pop_gap else set()
+
+    def gaps_of(self, group: str) -> list[Gap]:
+        """Returns what keeps a group's lag from being known: of what it pops brokers have to tell the rest."""
+        return [*self.lag_gaps, *([self._pop_gap] if self._pop_gap and group in self._pops else [])]
 
     def waiting(self, lag: GroupLag) -> int | None:
         """Returns how many messages a group still has to finish: of what it pops an offset tells only what it got."""
-        return self._held.get((lag.group, lag.topic), lag.lag_count)
-
-    def _unfinished(self, group: str, topic: str) -> int:
-        count = 0
-        for broker, lags in zip(self.brokers, self._rows, strict=True):
-            shares = [item for item in broker.pop if (item.group, item.topic) == (group, topic) and item.is_of_pops]
-            rows = [row for row in lags if (row.group, row.topic) == (group, topic)]
-            behind = 0 if shares else sum(max(0, row.lag_count or 0) for row in rows)
-            count += behind + sum(item.unfinished_count for item in shares)
-        return count
+        return None if lag.lag_count is None else self._unfinished.get((lag.group, lag.topic), lag.lag_count)
 
     def _gaps(self, *parts: Part) -> list[Gap]:
         return [*(gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))), *self._gone]
@@ -107,10 +107,18 @@ class _Looked:
         return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ()))
 
 
-def _popped(lags: Sequence[GroupLag], brokers: Sequence[BrokerSnapshot]) -> set[tuple[str, str]]:
-    """Returns the groups and topics, of those that have a lag, which are popped from a broker."""
-    shares = {(share.group, share.topic) for broker in brokers for share in broker.pop if share.is_of_pops}
-    return shares & {(lag.group, lag.topic) for lag in lags if lag.lag_count is not None}
+def _unfinished(brokers: Sequence[BrokerSnapshot], rows: Sequence[Sequence[QueueLag]]) -> Counter[tuple[str, str]]:
+    """Returns what groups have not finished of topics that they pop from a broker; where they pull it is their lag."""
+    shares = [{(item.group, item.topic): item for item in broker.pop if item.is_of_pops} for broker in brokers]
+    popped = {key for of_broker in shares for key in of_broker}
+    counts: Counter[tuple[str, str]] = Counter()
+    for of_broker, lags in zip(shares, rows, strict=True):
+        for key, share in of_broker.items():
+            counts[key] += share.unfinished_count
+        for row in lags:
+            if (key := (row.group, row.topic)) in popped and key not in of_broker:
+                counts[key] += max(0, row.lag_count or 0)
+    return counts
 
 
 def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
@@ -156,7 +164,7 @@ def _filtered(topic: str, shown: str, expression: str) -> str:
 
 
 def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
-    gaps = looked.lag_gaps
+    gaps = looked.gaps_of(expected.group)
     # Of what is equal an application's topic is named, not the group's own retries.
     lags = sorted(looked.lags.get(expected.group, []), key=lambda lag: lag.topic.startswith(RETRY_PREFIX))
     if not lags or expected.group in looked.broadcasting:
