@@ -213,9 +213,9 @@ def _with_unlisted(
     """
     unclear: dict[int, set[str]] = {}
     for number, broker in enumerate(brokers):
-        told = broker.absent_topics | {gap.topic for gap in broker.gaps}
+        settled = broker.absent_topics | {gap.topic for gap in broker.gaps}
         for _, topic, queue_id in broker.offsets:
-            if topic not in told and queue_id >= counts[number].get(topic, 0):
+            if topic not in settled and queue_id >= counts[number].get(topic, 0):
                 unclear.setdefault(number, set()).add(topic)
     if not unclear:
         return queues
