@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.gap import GapSubject, Part
+from mqctl.model.names import is_system_topic
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan
 from mqctl.protocol.codes import NO_TOPIC
@@ -67,6 +68,8 @@ def with_hidden_queues(
     Request 202 leaves out the queues that a topic had before it was made smaller, and with 4.9 those that are only read
     any more (`AdminBrokerProcessor.getTopicStatsInfo`: up to `writeQueueNums`); brokers tell their bounds when asked.
 
+    RocketMQ's own topics are left out.
+
     Args:
         removed: those that the topic does not have any more as well.
     """
@@ -80,6 +83,7 @@ def with_hidden_queues(
             if (config := broker.topics.get(topic)) is not None
             and (removed or queue_id < max(config.read_queue_count, config.write_queue_count))
             and (number, topic) not in untold
+            and not is_system_topic(topic)
             and scope.has_topic(topic)
         }
         - seen
