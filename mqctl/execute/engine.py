@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from mqctl.errors import ExitCode, MqctlError, StorageError
-from mqctl.execute.alone import Told
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.records import AnyRecord, exit_code
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.exclusive_lock import Told
 from mqctl.text import composed, sentence
 
 P = TypeVar("P")

@@ -18,7 +18,6 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.execute.alone import Told, held_alone, lock_name
 from mqctl.execute.old_records import LETTER_WORDS, read_old
 from mqctl.execute.record_files import (
     Unreadable,
@@ -42,6 +41,7 @@ from mqctl.execute.records import (
 )
 from mqctl.model.forms import JOURNAL, UPGRADE, newer_than_known
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.exclusive_lock import Told, exclusive_lock, lock_name
 from mqctl.store.own_files import appending_stream, write_whole
 from mqctl.store.plain_files import read_whole
 from mqctl.text import encoded, key_of, restored, sentence, values_of
@@ -250,7 +250,7 @@ class Journal:
         remedy = sentence("journal-wait-look-history", "wait for it, then look at mqctl history")
         with ExitStack() as stack:
             try:
-                lock = held_alone(
+                lock = exclusive_lock(
                     self.directory / lock_name(what),
                     sentence("common-change", "change {record}", record=what),
                     remedy=remedy,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import secrets
-import socket
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,15 +137,3 @@ def made_at_ms(identity: str) -> int | None:
     except ValueError:
         return None
     return round(moment.timestamp() * 1000)
-
-
-def who() -> str:
-    """Returns user and machine."""
-    return f"{_user()}@{socket.gethostname()}"
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

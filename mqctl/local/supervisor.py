@@ -15,10 +15,10 @@ from time import monotonic
 import msgspec
 
 from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, RefusedError, StorageError, UsageError
-from mqctl.execute.alone import Told, held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
 from mqctl.model.command_line import command_line
 from mqctl.model.names_alike import meant
+from mqctl.store.exclusive_lock import Told, exclusive_lock
 from mqctl.store.own_files import make_directory, new_stream
 from mqctl.text import joined, sentence
 
@@ -297,7 +297,7 @@ class Supervisor:
             StorageError: the lock cannot be made.
         """
         self.states.file(name)
-        lock = held_alone(
+        lock = exclusive_lock(
             self._directory / f"{name}.lock",
             f"work on the local cluster {name}",
             wait_s=self._wait_s,

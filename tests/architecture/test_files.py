@@ -14,7 +14,7 @@ _ELSEWHERE = {
     ("mqctl/cli/emit.py", "os.open(os.devnull, os.O_WRONLY)"): "the null device",
     ("mqctl/cli/exit.py", "os.open(os.devnull, os.O_WRONLY)"): "the null device",
     (
-        "mqctl/execute/alone.py",
+        "mqctl/store/exclusive_lock.py",
         "FileLock(lock)",
     ): "the library refuses a link; tests/store/test_own_files.py holds that",
     ("mqctl/store/rocksdb_database.py", "(folder / each.name).symlink_to(each)"): "a new name in a new folder of ours",

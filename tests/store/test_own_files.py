@@ -15,10 +15,10 @@ from embedded_broker.acl.file import write_node
 from embedded_broker.log.store_lock import StoreLock
 from embedded_broker.tables.config_file import write_config
 from mqctl.errors import MqctlError
-from mqctl.execute.alone import held_alone
 from mqctl.execute.delay_files import alone, write
 from mqctl.operations.reports.run import write_text
 from mqctl.store.disk import Disk
+from mqctl.store.exclusive_lock import exclusive_lock
 from mqctl.store.own_files import (
     appending_stream,
     changing_stream,
@@ -96,7 +96,7 @@ def lock_store(file: Path) -> None:
 
 
 def hold(file: Path) -> None:
-    with held_alone(file, "try it"):
+    with exclusive_lock(file, "try it"):
         pass
 
 

@@ -144,13 +144,13 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
         StorageError: the disk does not take it; the profiles are as they were.
         RefusedError: another command holds it, and it is said who.
     """
-    from mqctl.execute.alone import held_alone
+    from mqctl.store.exclusive_lock import exclusive_lock
     from mqctl.store.own_files import write_whole
 
     file = directory / FILE_NAME
     remedy = sentence("cli-wait-then-profile-show", "wait for it, then look at mqctl profile show")
     try:
-        with held_alone(
+        with exclusive_lock(
             directory / f".{FILE_NAME}.lock",
             sentence("common-change", "change {record}", record=file),
             wait_s=wait_s,

@@ -22,7 +22,7 @@ from mqctl.errors import ExitCode, NotFoundError, UnreachableError, UsageError
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.read_back import ReadBack, read_back
-from mqctl.execute.record_files import new_id, who
+from mqctl.execute.record_files import new_id
 from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
 from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
@@ -45,6 +45,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.dead_letters import dead_letters
 from mqctl.snapshot.live.resent import SentQuery, copy_id, find_copies, masters_in, target_routes
+from mqctl.store.exclusive_lock import who
 from mqctl.text import sentence
 
 _ON_DAMAGE = sentence(

@@ -14,10 +14,11 @@ from mqctl.commands.replay.follow_view import FollowPlan
 from mqctl.commands.replay.view import PlannedRange
 from mqctl.errors import BadInputError
 from mqctl.execute.journal import Drawer
-from mqctl.execute.record_files import new_id, who
+from mqctl.execute.record_files import new_id
 from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart, WatchedCopy
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.plans.changing import now_ms
+from mqctl.store.exclusive_lock import who
 from mqctl.text import sentence
 
 

@@ -16,10 +16,9 @@ from mqctl.commands.replay.gather import Source, ranges_of
 from mqctl.commands.replay.progress import report_of
 from mqctl.commands.replay.view import PlannedRange, ReplayPlanReport, replay_document, replay_plan_document
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, RefusedError
-from mqctl.execute.alone import forget_dead
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
-from mqctl.execute.record_files import new_id, who
+from mqctl.execute.record_files import new_id
 from mqctl.execute.records import ReplayRecord, StretchPart
 from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.model.command_line import command_line, shell_word
@@ -39,6 +38,7 @@ from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.topic_use import groups_of_topic
+from mqctl.store.exclusive_lock import forget_dead, who
 from mqctl.text import sentence
 
 _PRODUCER = "MQCTL_PRODUCER"

@@ -17,7 +17,7 @@ from mqctl.errors import StorageError, UsageError
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.offsets import OffsetWork, carry_out
-from mqctl.execute.record_files import new_id, who
+from mqctl.execute.record_files import new_id
 from mqctl.execute.records import CONFIRMED, DONE, PLANNED, OffsetRecord, QueuePart
 from mqctl.execute.settling import Patience
 from mqctl.model.command_line import command_line, shell_word
@@ -31,6 +31,7 @@ from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.offsets import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
+from mqctl.store.exclusive_lock import who
 from mqctl.store.own_files import write_whole
 from mqctl.text import sentence
 

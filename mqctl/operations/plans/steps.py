@@ -9,7 +9,7 @@ from mqctl.cli.emit import tell
 from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
-from mqctl.execute.record_files import new_id, who
+from mqctl.execute.record_files import new_id
 from mqctl.execute.records import StepPart, StepRecord
 from mqctl.model.command_line import shell_word
 from mqctl.model.step_plan import StepPlan
@@ -20,6 +20,7 @@ from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
 from mqctl.snapshot.live.asking import Asking
+from mqctl.store.exclusive_lock import who
 from mqctl.text import Word, joined, sentence
 
 Save = Callable[[], None]

@@ -14,12 +14,12 @@ from mqctl.cli.emit import tell
 from mqctl.cli.terminal.interrupts import EndAsked, end_asked
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
-from mqctl.execute.alone import held_alone
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.recording.running import lock_of, noted
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_numbers
+from mqctl.store.exclusive_lock import exclusive_lock
 from mqctl.text import Word, composed, sentence
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def record(cluster: Cluster, place: str, pace: RecordPace, scope: Scope) -> int:
     from mqctl.recording.writer import RecordingWriter
 
     location = ";".join(sorted(cluster.name_servers.addresses()))
-    with held_alone(
+    with exclusive_lock(
         lock_of(location),
         f"record {location}",
         remedy=sentence("one-recorder-enough", "one recorder a cluster is enough"),

@@ -11,7 +11,7 @@ from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import BadInputError, UsageError
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
-from mqctl.execute.record_files import new_id, who
+from mqctl.execute.record_files import new_id
 from mqctl.execute.records import NOT_MOVED, SettingPart, SettingRecord
 from mqctl.execute.settings import carry_out
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
@@ -25,6 +25,7 @@ from mqctl.render.document import Document
 from mqctl.render.settings import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
+from mqctl.store.exclusive_lock import who
 from mqctl.text import Word, composed, sentence
 
 Make = Callable[[Asking], SettingPlan]

@@ -19,9 +19,8 @@ import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.errors import RefusedError
-from mqctl.execute.alone import Holder, command_text, forget_dead, held_alone, lock_name
-from mqctl.execute.record_files import who
 from mqctl.local.supervisor import LocalClusterOptions, Supervisor
+from mqctl.store.exclusive_lock import Holder, command_text, exclusive_lock, forget_dead, lock_name, who
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY, Outcome
 from tests.live.changing import reached
@@ -64,8 +63,8 @@ def hold() -> Iterator[Hold]:
 
         def start(lock: Path) -> subprocess.Popen[str]:
             probe = (
-                "import sys, pathlib; from mqctl.execute.alone import held_alone\n"
-                "with held_alone(pathlib.Path(sys.argv[1]), 'hold it'):\n"
+                "import sys, pathlib; from mqctl.store.exclusive_lock import exclusive_lock\n"
+                "with exclusive_lock(pathlib.Path(sys.argv[1]), 'hold it'):\n"
                 "    print('held', flush=True); sys.stdin.read()\n"
             )
             process = stack.enter_context(
@@ -231,11 +230,11 @@ def test_many_writers_of_one_profile_file_lose_nothing(live: Run) -> None:
 def test_a_number_that_another_process_got_since_is_not_blamed(tmp_path: Path) -> None:
     """The note outlives a killed holder; its process number may be somebody else's by then."""
     lock = tmp_path / "x.lock"
-    with held_alone(lock, "do"):
+    with exclusive_lock(lock, "do"):
         note = lock.with_name("x.lock.holder")
         number = note.read_text()
         note.write_text(number.replace('"since_s":', '"since_s":1.5,"was":'))
-        with pytest.raises(RefusedError) as caught, held_alone(lock, "do it too"):
+        with pytest.raises(RefusedError) as caught, exclusive_lock(lock, "do it too"):
             pass
     assert "since 1970" in caught.value.reason
     assert "pytest" not in caught.value.reason

@@ -6,6 +6,7 @@ that is running is asked of the process itself, so that no command line is kept 
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import socket
@@ -17,7 +18,6 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import RefusedError
-from mqctl.execute.record_files import who
 from mqctl.model.command_line import shell_words
 from mqctl.store.own_files import make_directory, write_whole
 from mqctl.store.plain_files import read_whole
@@ -89,7 +89,7 @@ def command_text(words: list[str]) -> str:
 
 
 @contextmanager
-def held_alone(
+def exclusive_lock(
     lock: Path,
     what: str,
     *,
@@ -185,3 +185,15 @@ def lock_name(what: str) -> str:
 
         name = f"{name[:_NAME_START]}-{sha256(what.encode()).hexdigest()[:16]}"
     return f".{name}.lock"
+
+
+def who() -> str:
+    """Returns user and machine."""
+    return f"{_user()}@{socket.gethostname()}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
