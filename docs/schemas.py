@@ -6,11 +6,16 @@ from typing import Any
 
 import msgspec
 
+from mqctl.changes.offsets.view import OffsetChangeReport, OffsetPlanReport
+from mqctl.changes.plan.settings_file import SettingsFile
+from mqctl.changes.settings.view import SettingChangeReport, SettingPlanReport
+from mqctl.changes.steps.view import StepReport
 from mqctl.cli.version import VersionReport
 from mqctl.commands.acl.view import AccessExplanation, AccessReport
 from mqctl.commands.allocation.simulate_view import Simulation
 from mqctl.commands.allocation.view import AllocationReport
 from mqctl.commands.broker.reach_view import PortList
+from mqctl.commands.changes.view import History
 from mqctl.commands.cluster.describe_view import ClusterDescription
 from mqctl.commands.cluster.view import ClusterList, KeyValueList, NameServerSettingList
 from mqctl.commands.delay.check_view import DelayCheckReport
@@ -57,14 +62,12 @@ from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.timeline import TimelineReported
-from mqctl.plan.settings_file import SettingsFile
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.checks import CheckReport
 from mqctl.render.dead_letters import DeadLetterList, RetryList
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.messages_view import MessageList
-from mqctl.render.offsets import OffsetChangeReport, OffsetPlanReport
 from mqctl.render.probe import Probe
 from mqctl.render.profiles import ProfileList
 from mqctl.render.reports.tables import (
@@ -78,8 +81,6 @@ from mqctl.render.reports.tables import (
     TransactionsReported,
 )
 from mqctl.render.scenarios import RunningScenario, ScenarioList
-from mqctl.render.settings import History, SettingChangeReport, SettingPlanReport
-from mqctl.render.step_plans import StepReport
 
 LIVE: dict[str, type] = {
     "acl.explain/1": AccessExplanation,

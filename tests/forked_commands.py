@@ -32,16 +32,16 @@ from pathlib import Path
 from tests import network_notes, rooms_entered
 from tests.store import failing_disk
 
-_ROOMS = ("model", "protocol", "store", "client", "rules", "lag", "plan", "allocation", "filter", "stacks")
+_ROOMS = ("model", "protocol", "store", "client", "rules", "lag", "allocation", "filter", "stacks")
 _UPPER_ROOMS = (
     "snapshot",
-    "execute",
     "capture",
     "render",
     "playbook",
     "local",
     "cli",
     "operations",
+    "changes",
     "spark",
     "commands",
 )

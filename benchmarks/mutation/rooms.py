@@ -36,7 +36,7 @@ ROOMS = {
         ("tests/lag", *(f"tests/model/test_{name}.py" for name in _LAG)),
     ),
     "model": Room(("mqctl/model",), ("tests/model",)),
-    "plan": Room(("mqctl/plan",), ("tests/plan",)),
+    "plan": Room(("mqctl/changes/plan",), ("tests/changes/plan",)),
     "protocol": Room(("mqctl/protocol",), ("tests/protocol",)),
     "rules": Room(("mqctl/rules",), ("tests/rules",)),
     "rules-engine": Room(("mqctl/rules/engine",), ("tests/rules/engine",)),

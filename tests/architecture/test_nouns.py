@@ -19,7 +19,7 @@ _ASKING = (
     "mqctl.client.admin",
     "mqctl.cli.sources",
     "mqctl.snapshot.live.asking",
-    "mqctl.execute.engine",
+    "mqctl.changes.engine.run",
     "mqctl.operations",
 )
 """What asks a cluster, or changes one."""

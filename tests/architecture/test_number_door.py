@@ -47,7 +47,7 @@ _NUMBERS_ALREADY = {
         "export/exporter.py", "export/metrics.py", "export/metrics_detail.py", "local/gather.py", "playbook/world.py",
     ),
     "mqctl/drill": ("client.py",),
-    "mqctl/execute": ("replay.py",),
+    "mqctl/changes": ("messages/replay.py",),
     "mqctl/model": ("access.py",),
     "mqctl/protocol": ("body.py", "codes.py", "frame.py", "ha_stream.py", "header.py", "receipts.py"),
     "mqctl/recording": ("past.py", "reader.py", "recent.py", "timeline/events.py", "timeline/presence.py"),

@@ -8,14 +8,14 @@ from itertools import product
 
 import pytest
 
+from mqctl.changes.plan.plan_file import read_plan
+from mqctl.changes.plan.range_file import read_ranges
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.times import parse_instant
 from mqctl.commands.allocation.what_if import new_broker, new_room
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import compile_sql
 from mqctl.model.lag_condition import parse_condition
-from mqctl.plan.plan_file import read_plan
-from mqctl.plan.range_file import read_ranges
 from mqctl.stacks.names import understand
 from tests.each import each
 

@@ -62,7 +62,7 @@ def test_messages_come_at_their_moment_and_whole(cluster: EmbeddedCluster) -> No
         assert not {"MQCTL_TOPIC", "MQCTL_DELIVER_MS", "DELAY", "REAL_TOPIC"} & properties.keys()
     assert (counts.delivered, counts.failed) == (5, 0)
     assert counts.relayed >= 2, (
-        "each of the two late ones went on; a busy machine leaves out hops (tests/plan/test_delay_chain.py)"
+        "each of the two late ones went on; a busy machine leaves out hops (tests/model/test_delay_chain.py)"
     )
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from embedded_broker import EmbeddedCluster
+from mqctl.changes.offsets.holders import holders
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.execute.holders import holders
 from mqctl.local import breaking
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.stage import Stage

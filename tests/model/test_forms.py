@@ -44,7 +44,7 @@ def read(mqctl: Run, kind: str, place: Path) -> Outcome:
 
 def kept(kind: str, form: int) -> Path:
     apart = {
-        ("journal", 1): REPOSITORY / "tests" / "execute" / "old_journals",
+        ("journal", 1): REPOSITORY / "tests" / "changes" / "engine" / "old_journals",
         ("snapshot", 1): REPOSITORY / "tests" / "snapshot" / "old" / "snapshot-1.snap",
     }
     suffix = {"checks": ".yaml", "snapshot": ".snap", "drill": ".history"}.get(kind, "")

@@ -11,7 +11,7 @@ from mqctl.model.retry_ladder import MOST_STEPS, RetryLadder
 from mqctl.model.retry_limit import LimitOf, member_limit
 from mqctl.render.dead_letters import retries_document
 from mqctl.render.document import Document, Paragraphs
-from tests.plan.messages import stored
+from tests.changes.plan.messages import stored
 
 _NOW_MS = 1_700_000_000_000
 # What a member reports (None: nothing), and whether it is orderly.

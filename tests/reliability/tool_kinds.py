@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embedded_broker import EmbeddedCluster
+from mqctl.changes.steps.delay_files import FILES
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin import nameserver as ns
 from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
@@ -16,7 +17,6 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError
-from mqctl.execute.delay_files import FILES
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import PullMessageReply

@@ -9,11 +9,15 @@ from io import StringIO
 from itertools import product
 from typing import Any
 
+from mqctl.changes.engine.records import OffsetRecord, QueuePart, SettingPart, SettingRecord, StepPart, StepRecord
+from mqctl.changes.offsets import view as offsets
+from mqctl.changes.plan.delay_repair import RepairReason
+from mqctl.changes.settings import view as settings
+from mqctl.changes.steps import view as step_plans
 from mqctl.cli.gaps import gap_lines
 from mqctl.commands.dlq import resend_view
 from mqctl.commands.replay import follow_view
 from mqctl.commands.replay import view as replay_view
-from mqctl.execute.records import OffsetRecord, QueuePart, SettingPart, SettingRecord, StepPart, StepRecord
 from mqctl.model.counts import counted
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lang import Lang
@@ -22,8 +26,6 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import ResendPlan
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
 from mqctl.model.step_plan import Step, StepPlan
-from mqctl.plan.delay_repair import RepairReason
-from mqctl.render import offsets, settings, step_plans
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.spoken_document import spoken_document
 from mqctl.render.text import write_plain
@@ -252,7 +254,7 @@ NUMBER_BEFORE_MANY = re.compile(
     r"(?<!of )(?<!first )(?<!newest )(?<!than )(?<!group )\{\} (?:(?!of|with|in)[a-z-]+ )?"
     rf"(?:{'|'.join(sorted(MANY - {'offsets', 'records'}))})\b"
 )
-ROOMS = {"plan", "execute", "operations", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
+ROOMS = {"changes", "operations", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
 NEVER_ONE = {
     "{} times as fast; busiest key {} has {} of an instance's; after a crash more is delivered again": "a decimal",
     "some instead of some ({} times); busiest key {} has {} of an instance's; after a crash more is delivered "

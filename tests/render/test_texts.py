@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from docs import texts
 from mqctl.allocation.locks import LockState
+from mqctl.changes.plan.delay_repair import RepairReason
 from mqctl.cli.gaps import gap_lines
 from mqctl.cli.usage_texts import of_parser
 from mqctl.client.consumer.guards import DropReason
@@ -37,7 +38,6 @@ from mqctl.model.retry_limit import LimitOf
 from mqctl.model.storage_state import CheckpointStatus
 from mqctl.model.stored_message import PendingDelivery
 from mqctl.operations.local.scenario import scenario_row
-from mqctl.plan.delay_repair import RepairReason
 from mqctl.render import dead_letters, locks
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks

@@ -20,10 +20,10 @@ from mqctl.client.message.outgoing import WAIT, OutgoingMessage
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError
+from mqctl.model.delay_chain import next_level
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC, RETRY_TOPIC
 from mqctl.model.numbers import decimal
-from mqctl.plan.delay_chain import next_level
 
 RELAY_TOPIC = "MQCTL_DELAY_RELAY"
 RELAY_GROUP = "MQCTL_DELAY_RELAY"

@@ -33,10 +33,10 @@ def command(
     user again with a password first. Nothing of an account can be read from a broker, so that undo cannot bring it
     back: keep a copy of the file. A request with its key is sent to see that it is refused.
     """
+    from mqctl.changes.settings.access_files import plan_account_deletion
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.acl.gather import named_on
     from mqctl.commands.acl.plan import plan_user_deletion
-    from mqctl.operations.access.files import plan_account_deletion
-    from mqctl.operations.settings.change import run_setting_change
 
     target = cluster_target(namesrv, profile, timeout)
     _, kind, only = named_on(target, [name], kind, broker or ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from mqctl.changes.settings.change import touched_masters
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.options.access import Kind
 from mqctl.cli.sources.brokers import asking_of
@@ -14,7 +15,6 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.access import ACTIONS, AccessEntry, Decision, decide_access
 from mqctl.model.access_list import decide_listed
 from mqctl.model.gap import Part
-from mqctl.operations.settings.change import touched_masters
 from mqctl.snapshot.live.access import ask_access, ask_access_files, ask_listed_access
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings, masters_of
 from mqctl.snapshot.live.topic_use import all_told

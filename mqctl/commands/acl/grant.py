@@ -40,9 +40,9 @@ def command(
 
     Where an allow and a deny match the same request, the order in which they were added decides; the plan names them.
     """
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.acl.plan import plan_grant
     from mqctl.model.access import ALLOW, CUSTOM, DEFAULT, DENY, AccessEntry
-    from mqctl.operations.settings.change import run_setting_change
 
     decision, policy = DENY if deny else ALLOW, DEFAULT if default_policy else CUSTOM
     entry = AccessEntry(resource, tuple(action), decision, tuple(source or ()), policy)

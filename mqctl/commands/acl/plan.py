@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from mqctl.changes.engine.run import now_ms
+from mqctl.changes.settings.access_places import AS_GIVEN, entry_fields, entry_subject
+from mqctl.changes.settings.change import identity_of, touched_masters
+from mqctl.changes.settings.places import Place, read_setting
 from mqctl.client.admin import access
 from mqctl.errors import NotFoundError, RefusedError, UsageError
-from mqctl.execute.access_places import AS_GIVEN, entry_fields, entry_subject
-from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.access import ACTIONS, ANYTHING, ENABLE, RESOURCE_TYPES, SUPER, AccessEntry, AccessUser, source_problem
 from mqctl.model.command_line import command_line
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
-from mqctl.operations.plans.changing import now_ms
-from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.text import sentence

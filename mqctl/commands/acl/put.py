@@ -112,11 +112,11 @@ def command(
 
     With --white-list it plans another white list of an access file: requests from these addresses are not checked.
     """
+    from mqctl.changes.settings.access_files import plan_account
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.cli.terminal.passwords import password_given
     from mqctl.commands.acl.gather import named_on
     from mqctl.commands.acl.plan import plan_user
-    from mqctl.operations.access.files import plan_account
-    from mqctl.operations.settings.change import run_setting_change
 
     target = cluster_target(namesrv, profile, timeout)
     only: Sequence[str] = broker or ()
@@ -166,7 +166,7 @@ def _white_list(
     addresses: Sequence[str], file: str | None, known: Path | None, brokers: Sequence[str], *, nobody: bool
 ) -> Callable[[Asking], SettingPlan]:
     """Returns what plans another white list. Raises UsageError when it is not said which."""
-    from mqctl.operations.access.files import plan_white_list
+    from mqctl.changes.settings.access_files import plan_white_list
 
     if bool(addresses) == nobody:
         raise UsageError(

@@ -26,8 +26,8 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Plan to delete what a user may do with a resource, or all its entries; with --execute, delete them and check."""
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.acl.plan import plan_revoke
-    from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

@@ -17,6 +17,7 @@ from mqctl.allocation.observed import observed_allocation
 from mqctl.allocation.rooms import inferred_rule, writable_queues
 from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
+from mqctl.changes.plan.topic_changes import MAX_QUEUES
 from mqctl.cli.sources.groups import nobody_there
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
@@ -24,7 +25,6 @@ from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.room_rule import RoomRule
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.plan.topic_changes import MAX_QUEUES
 from mqctl.store.plain_files import read_named
 from mqctl.text import sentence
 

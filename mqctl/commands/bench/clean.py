@@ -23,7 +23,7 @@ def command(
     --execute deletes them. Refused while one of the groups has members: a bench or drill is still running. Other topics
     are never touched.
     """
-    from mqctl.operations.own_topics.cleaning import clean
+    from mqctl.changes.settings.own_topics_cleaning import clean
 
     document, code = clean(cluster_target(namesrv, profile, timeout), tuple(broker or ()), execute=execute)
     emit(document, output)

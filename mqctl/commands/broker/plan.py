@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+from mqctl.changes.engine.run import now_ms
+from mqctl.changes.settings.change import identity_of, touched_masters
+from mqctl.changes.settings.places import Place, read_setting
 from mqctl.errors import NotFoundError, RefusedError, UnreachableError
-from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.command_line import command_line
 from mqctl.model.secret_names import holds_secret
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
-from mqctl.operations.plans.changing import now_ms
-from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.topic_use import all_told

@@ -45,8 +45,8 @@ def command(
                 ),
             )
         requested[name] = value
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.broker.plan import plan_settings
-    from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

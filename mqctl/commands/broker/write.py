@@ -40,8 +40,8 @@ def command(
 
     The permission is read back. `off` is for maintenance: consumers go on, producers use the other brokers.
     """
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.broker.plan import plan_write_perm
-    from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

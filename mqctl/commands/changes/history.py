@@ -19,8 +19,8 @@ def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_c
     `interrupted` means that a change was killed half-way. A record that cannot be read is named, and the exit code is
     74; the others are shown.
     """
-    from mqctl.operations.plans.history import UnreadRecords, entries
-    from mqctl.render.settings import history_document
+    from mqctl.changes.engine.history import UnreadRecords, entries
+    from mqctl.commands.changes.view import history_document
 
     unread = UnreadRecords()
     emit(history_document(entries(unread, group or ()), unread.reasons), output)

@@ -44,8 +44,8 @@ def command(
     and queues that the change never reached are left alone; both are named. An offset whose messages are deleted by now
     becomes the queue's minimum.
     """
-    from mqctl.operations.offsets.change import consent_of
-    from mqctl.operations.plans.undo import newest_change, take_back
+    from mqctl.changes.offsets.change import consent_of
+    from mqctl.commands.changes.undoing import newest_change, take_back
 
     if last == (change_id is not None):
         raise UsageError(

@@ -37,8 +37,8 @@ def command(
     They go to the brokers that the file names, or to those of --broker. Nothing is deleted. `mqctl undo` takes all of
     it back, as long as nobody uses what was created.
     """
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.cluster.settings_file import Applied, plan_application
-    from mqctl.operations.settings.change import run_setting_change
 
     applied = Applied(brokers=broker or (), updates=update)
     document, code = run_setting_change(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mqctl.changes.plan.settings_file import SCHEMA, FileSettings, SettingsFile, unusual_in
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.setting_plan import shown_value
-from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, unusual_in
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
 

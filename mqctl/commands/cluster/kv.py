@@ -54,8 +54,8 @@ def command(
     requested = _requested([*(values or ()), *(put or ())], delete or ())
     target = cluster_target(namesrv, profile, timeout)
     if requested:
+        from mqctl.changes.settings.change import run_setting_change
         from mqctl.commands.cluster.namespaces import plan_key_values
-        from mqctl.operations.settings.change import run_setting_change
 
         document, code = run_setting_change(
             target, lambda asking: plan_key_values(asking, namespace, requested), execute=execute, confirmed=confirm

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mqctl.changes.engine.run import now_ms
+from mqctl.changes.settings.change import identity_of
+from mqctl.changes.settings.places import Place, read_setting
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin.nameserver import ORDER_NAMESPACE, kv_table
 from mqctl.commands.cluster.view import NameServerSetting
 from mqctl.errors import NotFoundError, UsageError
-from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
-from mqctl.operations.plans.changing import now_ms
-from mqctl.operations.settings.change import identity_of
 from mqctl.snapshot.live.asking import Answers, Asking
 from mqctl.snapshot.live.brokers import masters_of
 from mqctl.text import sentence

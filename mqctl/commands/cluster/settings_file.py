@@ -6,6 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
+from mqctl.changes.engine.run import now_ms
+from mqctl.changes.plan.settings_file import FileSettings, SettingsFile, check_settings, file_settings, unusual
+from mqctl.changes.plan.settings_file import group_of as group_in
+from mqctl.changes.plan.settings_file import topic_of as topic_in
+from mqctl.changes.plan.topic_changes import TopicRequest, next_config
+from mqctl.changes.settings.change import identity_of, touched_masters
 from mqctl.client.message.outgoing import check_group, check_topic
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
@@ -13,12 +19,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import TopicUse
-from mqctl.operations.plans.changing import now_ms
-from mqctl.operations.settings.change import identity_of, touched_masters
-from mqctl.plan.settings_file import FileSettings, SettingsFile, check_settings, file_settings, unusual
-from mqctl.plan.settings_file import group_of as group_in
-from mqctl.plan.settings_file import topic_of as topic_in
-from mqctl.plan.topic_changes import TopicRequest, next_config
 from mqctl.protocol.yaml_text import decode_yaml
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics

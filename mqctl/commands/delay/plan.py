@@ -11,8 +11,8 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit, note
 from mqctl.cli.options.common import BrokersOption, LevelsOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
+from mqctl.model.delay_chain import cheapest_chain
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.plan.delay_chain import cheapest_chain
 from mqctl.text import sentence
 
 EXAMPLES = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from mqctl.model.counts import counted
+from mqctl.model.delay_chain import DelayChain
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.plan.delay_chain import DelayChain
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
 

@@ -81,8 +81,8 @@ def command(
                 ),
                 remedy=sentence("leave-out", "leave them out"),
             )
-        from mqctl.operations.delay.resend import StrandedRequest
-        from mqctl.operations.delay.resend import resend as send_again
+        from mqctl.commands.delay.resend import StrandedRequest
+        from mqctl.commands.delay.resend import resend as send_again
 
         request = StrandedRequest(
             store=store,
@@ -118,7 +118,7 @@ def _files(
     confirmed: str | None,
 ) -> tuple[Document, int]:
     """Repairs the files of a store, or takes that back."""
-    from mqctl.operations.delay import repair as delay_repairs
+    from mqctl.changes.steps import delay_repair as delay_repairs
 
     if undo is not None:
         return delay_repairs.undo(undo, execute=execute, confirmed=confirmed)

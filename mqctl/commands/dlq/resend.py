@@ -76,8 +76,8 @@ def command(
         from mqctl.client.message.outgoing import check_topic
 
         check_topic(to_topic)
+    from mqctl.changes.engine.run import Consent
     from mqctl.commands.dlq.resend_plan import LetterRequest, run_resend
-    from mqctl.operations.plans.changing import Consent
 
     choice = letter_choice(key, message_id, since, until, broker)
     request = LetterRequest(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)

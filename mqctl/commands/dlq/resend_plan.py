@@ -6,6 +6,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import monotonic, sleep
 
+from mqctl.changes.engine.cautions import Touched
+from mqctl.changes.engine.journal import Drawer, Journal, new_id
+from mqctl.changes.engine.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
+from mqctl.changes.engine.run import (
+    Change,
+    Consent,
+    Finished,
+    Work,
+    journal,
+    now_ms,
+    overtaken,
+    run_change,
+    shown_before,
+)
+from mqctl.changes.engine.same_cluster import refuse_other_cluster
+from mqctl.changes.messages.read_back import ReadBack, read_back
+from mqctl.changes.messages.replay import Pace
+from mqctl.changes.messages.resend import Outlet, carry_out
+from mqctl.changes.plan.resend import decide
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.groups import memberships_by_broker
@@ -19,13 +38,6 @@ from mqctl.commands.dlq.letters import letter_brokers
 from mqctl.commands.dlq.resend_view import plan_document, resend_document
 from mqctl.commands.dlq.resent import in_doubt, resent_before
 from mqctl.errors import ExitCode, NotFoundError, UnreachableError, UsageError
-from mqctl.execute.engine import Work
-from mqctl.execute.journal import Drawer, Journal
-from mqctl.execute.read_back import ReadBack, read_back
-from mqctl.execute.record_files import new_id
-from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
-from mqctl.execute.replay import Pace
-from mqctl.execute.resend import Outlet, carry_out
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.lazy_dataclass import dataclass
@@ -34,11 +46,6 @@ from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import Fate, ResendItem, ResendPlan, target_of
-from mqctl.operations.plans.cautions import Touched
-from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
-from mqctl.operations.plans.same_cluster import refuse_other_cluster
-from mqctl.operations.plans.shown_plan import overtaken, shown_before
-from mqctl.plan.resend import decide
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking
@@ -176,7 +183,7 @@ def run_resend(
     """Plans, and sends when asked to.
 
     Raises:
-        MqctlError: as `make_plan` and `mqctl.operations.plans.changing.run`.
+        MqctlError: as `make_plan` and `mqctl.changes.engine.run.run`.
     """
     doubtful: list[bool] = []
 

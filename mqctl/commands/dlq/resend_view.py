@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from mqctl.execute.records import CONFIRMED, ResendRecord
+from mqctl.changes.engine.records import CONFIRMED, LETTER_WORDS, ResendRecord, face_state
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
 from mqctl.model.said import Said, said
-from mqctl.render.change_words import LETTER_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import Word, key_of, sentence, values_of
 

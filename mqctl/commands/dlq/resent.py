@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
+from mqctl.changes.engine.records import CONFIRMED, LetterPart
+from mqctl.changes.engine.run import journal
 from mqctl.errors import MqctlError
-from mqctl.execute.records import CONFIRMED, LetterPart
 from mqctl.model.dead_letter import DeadLetter
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import RESENT_BY, LetterKey, letter_key, target_of
-from mqctl.operations.plans.changing import journal
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.resent import SentQuery, find_copies, lost_copies, target_routes

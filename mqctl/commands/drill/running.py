@@ -9,6 +9,8 @@ from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING
 
+from mqctl.changes.settings.own_topics import OwnPlace, Quota, provide
+from mqctl.changes.settings.own_topics_cleaning import clean
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.drill.client_process import OURS
 from mqctl.drill.conductor import Conductor, DrillMeans
@@ -20,8 +22,6 @@ from mqctl.errors import MqctlError, UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.own_names import Purpose
 from mqctl.model.spans import span_ms
-from mqctl.operations.own_topics.cleaning import clean
-from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
 from mqctl.render.document import Document
 from mqctl.text import sentence
 

@@ -43,8 +43,8 @@ def command(
 
     Refused while it has members. Its offsets stay, so `mqctl undo` can bring it back whole.
     """
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.group.plan import plan_deletion
-    from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

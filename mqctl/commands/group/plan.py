@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqctl.changes.engine.run import now_ms
+from mqctl.changes.settings.change import identity_of, touched_masters
+from mqctl.changes.settings.groups import refuse_with_members
+from mqctl.changes.settings.topics import refuse_while_used, route_steps
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.message.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
@@ -14,10 +18,6 @@ from mqctl.model.counts import counted
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
 from mqctl.model.names_alike import meant
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
-from mqctl.operations.plans.changing import now_ms
-from mqctl.operations.settings.change import identity_of, touched_masters
-from mqctl.operations.settings.groups import refuse_with_members
-from mqctl.operations.settings.topics import refuse_while_used, route_steps
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.topic_use import all_told, topic_use

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.plan.topic_changes import MAX_QUEUES
+from mqctl.changes.plan.topic_changes import MAX_QUEUES
 
 _INT32, _INT64 = (1 << 31) - 1, (1 << 63) - 1  # what the fields of `SubscriptionGroupConfig` hold
 

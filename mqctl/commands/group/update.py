@@ -70,8 +70,8 @@ def command(
         consume_message_orderly=orderly,
         consume_timeout_minute=consume_timeout,
     )
+    from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.group.plan import plan_update
-    from mqctl.operations.settings.change import run_setting_change
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

@@ -23,8 +23,8 @@ from mqctl.client.message.received import ReceivedMessage
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.commands.message.consume_view import ConsumedQueue, ConsumeReport, consume_document, outcome_line
 from mqctl.commands.message.dedup_view import Deduplication
+from mqctl.commands.message.temporary_group import temporary_group
 from mqctl.errors import MqctlError
-from mqctl.execute.temporary_group import temporary_group
 from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_options import DedupOptions
 from mqctl.model.lazy_dataclass import dataclass

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mqctl.changes.engine.cautions import Touched
+from mqctl.changes.engine.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
+from mqctl.changes.engine.run import Consent, now_ms
+from mqctl.changes.steps.change import Save, StepChange, run_steps
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.broker_changes import recall_message
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
-from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.step_plan import Step, StepPlan
-from mqctl.operations.plans.cautions import Touched
-from mqctl.operations.plans.changing import Consent, now_ms
-from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.recall_handle import RecallHandle
 from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking

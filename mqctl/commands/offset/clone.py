@@ -50,9 +50,9 @@ def command(
             ),
             remedy=sentence("offset-name-two-groups", "name two groups"),
         )
+    from mqctl.changes.offsets.change import consent_of, run_offset_change
+    from mqctl.changes.offsets.requests import clone_request
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import consent_of, run_offset_change
-    from mqctl.operations.offsets.requests import clone_request
 
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

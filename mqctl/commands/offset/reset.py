@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mqctl.changes.plan.offsets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
@@ -21,11 +22,10 @@ from mqctl.cli.options.common import (
 )
 from mqctl.errors import UsageError
 from mqctl.model.names import retry_topic
-from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
-    from mqctl.operations.offsets.planning import OffsetRequest
+    from mqctl.changes.offsets.planning import OffsetRequest
 
 EXAMPLES = (
     "mqctl offset reset -g order-service -t orders --to-time 'yesterday 10:00'",
@@ -104,14 +104,14 @@ def command(
     """
     target = _target(to_time, by_duration, to_earliest, to_latest, to_current, to_offset, shift_by)
     request = _request(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)
+    from mqctl.changes.offsets.change import consent_of, run_offset_change
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import consent_of, run_offset_change
 
     connected_to = cluster_target(namesrv, profile, timeout)
     with connected_to.open() as cluster:
         asking = asking_of(cluster, connected_to)
         if not request.topics:
-            from mqctl.operations.offsets.only_topic import only_topic
+            from mqctl.changes.offsets.only_topic import only_topic
 
             topics = _topics(only_topic(asking, request.group), request.group, with_retry=with_retry)
             request = replace(request, topics=topics)
@@ -149,9 +149,9 @@ def _request(
             sentence("offset-file-change-names-own", "a file or a change names its own queues"),
             remedy=sentence("offset-leave-broker-queue-retry", "leave --broker, --queue, --with-retry out"),
         )
-    from mqctl.operations.offsets.planning import OffsetRequest
-    from mqctl.operations.offsets.requests import file_request, resume_request
-    from mqctl.operations.plans.changing import journal
+    from mqctl.changes.engine.run import journal
+    from mqctl.changes.offsets.planning import OffsetRequest
+    from mqctl.changes.offsets.requests import file_request, resume_request
 
     if resume is not None:
         return resume_request(journal().offsets.read(resume))

@@ -53,10 +53,10 @@ def command(
     backlog up later, as long as the brokers keep its messages. With members online, what they had pulled but not
     committed is in the plan as well: those messages may be consumed twice.
     """
+    from mqctl.changes.offsets.change import consent_of
+    from mqctl.changes.offsets.only_topic import only_topic
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import consent_of
-    from mqctl.operations.offsets.only_topic import only_topic
-    from mqctl.operations.offsets.skip import skip
+    from mqctl.commands.offset.skipping import skip
 
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from mqctl.changes.plan.follow import KeySelector
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
 from mqctl.cli.options.replay import ConfirmTopicOption
-from mqctl.plan.follow import KeySelector
 
 EXAMPLES = (
     "mqctl replay follow -t orders --to orders-64",
@@ -59,8 +59,8 @@ def command(
     there already. No message is left out; messages copied twice are reported (found by index: messageIndexEnable).
     Exit code 3: some could not be looked up. One follower a machine; several machines share the queues.
     """
+    from mqctl.changes.engine.run import Consent
     from mqctl.commands.replay.following import FollowRequest, run_follow
-    from mqctl.operations.plans.changing import Consent
 
     request = FollowRequest(
         old=topic,

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from threading import Lock
 
-from mqctl.client.producer.topic_follower import FollowedCopy, FollowedTo, Repeats
+from mqctl.changes.engine.journal import Drawer, new_id
+from mqctl.changes.engine.records import CONFIRMED, Doubt, ReplayRecord, StretchPart, WatchedCopy
+from mqctl.changes.engine.run import now_ms
+from mqctl.changes.messages.topic_follower import FollowedCopy, FollowedTo, Repeats
 from mqctl.commands.replay.follow_view import FollowPlan
 from mqctl.commands.replay.view import PlannedRange
 from mqctl.errors import BadInputError
-from mqctl.execute.journal import Drawer
-from mqctl.execute.record_files import new_id
-from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart, WatchedCopy
 from mqctl.model.queue import MessageQueue
-from mqctl.operations.plans.changing import now_ms
 from mqctl.store.exclusive_lock import who
 from mqctl.text import sentence
 

@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from threading import Lock
 from time import monotonic, sleep, time
 
+from mqctl.changes.engine.cautions import Touched, cautions
+from mqctl.changes.engine.run import Consent, journal, must_be_shown
+from mqctl.changes.messages.replay import Pace
+from mqctl.changes.messages.topic_follower import FollowOrder, TopicFollower
+from mqctl.changes.plan.follow import KeySelector, follow_command, follower_group, scattered_keys
+from mqctl.changes.plan.reshard import key_moves, publish_queues
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.cli.terminal.confirmation import confirm
@@ -13,7 +19,6 @@ from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.client.admin.broker_changes import commit_offset, put_group
 from mqctl.client.consumer.consumer_settings import ConsumerSettings
 from mqctl.client.instance import ClientSettings
-from mqctl.client.producer.topic_follower import FollowOrder, TopicFollower
 from mqctl.commands.replay.follow_record import FollowNotes
 from mqctl.commands.replay.follow_view import (
     FollowedKeys,
@@ -24,7 +29,6 @@ from mqctl.commands.replay.follow_view import (
 )
 from mqctl.commands.replay.view import PlannedRange
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, UsageError
-from mqctl.execute.replay import Pace
 from mqctl.model.command_line import command_line
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.counts import counted
@@ -34,11 +38,6 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.release import NEWEST
 from mqctl.model.said import said
 from mqctl.model.topic_use import TopicUse
-from mqctl.operations.plans.cautions import Touched, cautions
-from mqctl.operations.plans.changing import Consent, journal
-from mqctl.operations.plans.shown_plan import must_be_shown
-from mqctl.plan.follow import KeySelector, follow_command, follower_group, scattered_keys
-from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_offsets, ask_topics, list_brokers, masters_of

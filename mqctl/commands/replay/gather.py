@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
+from mqctl.changes.engine.records import NOT_MOVED, PLANNED, WENT_BACK
+from mqctl.changes.engine.run import journal
+from mqctl.changes.engine.same_cluster import refuse_other_cluster
+from mqctl.changes.plan.range_file import read_ranges
+from mqctl.changes.plan.replay import QueueEnds, plan_ranges
 from mqctl.cli.emit import tell
 from mqctl.errors import BadInputError, NotFoundError, UsageError
-from mqctl.execute.records import NOT_MOVED, PLANNED, WENT_BACK
 from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
-from mqctl.operations.plans.changing import journal
-from mqctl.operations.plans.same_cluster import refuse_other_cluster
-from mqctl.plan.range_file import read_ranges
-from mqctl.plan.replay import QueueEnds, plan_ranges
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses
 from mqctl.store.plain_files import read_named, refused

@@ -58,11 +58,11 @@ def command(
     This is for a group without members, next to the one that goes on. To have a group with its members online consume
     the last minutes again, use `mqctl offset reset -g GROUP --by-duration 10m`.
     """
+    from mqctl.changes.engine.run import Consent
+    from mqctl.changes.offsets.only_topic import only_topic
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.commands.replay.gather import source_of
     from mqctl.commands.replay.group_plan import replay_by_group
-    from mqctl.operations.offsets.only_topic import only_topic
-    from mqctl.operations.plans.changing import Consent
 
     read = partial(
         source_of,

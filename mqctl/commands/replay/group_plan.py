@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from time import time
 
+from mqctl.changes.engine.records import OffsetRecord, ReplayRecord
+from mqctl.changes.engine.run import Consent, Finished, journal, shown_before
+from mqctl.changes.offsets.change import OffsetConsent, run_offset_change
+from mqctl.changes.offsets.planning import OffsetRequest
+from mqctl.changes.plan.offsets import ToGiven
+from mqctl.changes.plan.replay import by_queue
 from mqctl.cli.emit import tell
 from mqctl.commands.replay.gather import Source, ranges_of
 from mqctl.commands.replay.publishing import Ranges, range_parts
-from mqctl.execute.records import OffsetRecord, ReplayRecord
 from mqctl.model.command_line import command_line
 from mqctl.model.plan import PlanKind
 from mqctl.model.spans import MINUTE_MS
-from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
-from mqctl.operations.offsets.planning import OffsetRequest
-from mqctl.operations.plans.changing import Consent, Finished, journal
-from mqctl.operations.plans.shown_plan import shown_before
-from mqctl.plan.replay import by_queue
-from mqctl.plan.targets import ToGiven
 from mqctl.snapshot.live.asking import Asking
 from mqctl.text import sentence
 
@@ -25,7 +24,7 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
     """Points a group at the beginning of what is to be replayed; its end is kept for `replay status`.
 
     Raises:
-        MqctlError: as `ranges_of` and `mqctl.operations.offsets.change.run`.
+        MqctlError: as `ranges_of` and `mqctl.changes.offsets.change.run`.
     """
     # A queue without an offset would begin wherever its consumers like to, at its first message perhaps.
     ranges = by_queue(ranges_of(asking, source, every_queue=True))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from mqctl.changes.engine.records import ReplayRecord, face_state
+from mqctl.changes.plan.replay import not_reached
 from mqctl.client.admin.broker_queries import all_consumer_offsets
 from mqctl.commands.replay.view import DoubtRow, RangeProgress, ReplayReport
-from mqctl.execute.records import ReplayRecord
 from mqctl.model.queue import MessageQueue
-from mqctl.plan.replay import not_reached
-from mqctl.render.change_words import face_state
 from mqctl.snapshot.live.asking import Asking
 
 

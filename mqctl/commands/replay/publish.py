@@ -64,11 +64,11 @@ def command(
     asks the target for the keys of those that were being sent, and names what may be there twice. Exit code 2: stopped
     in the middle; 3: complete, with messages in doubt.
     """
+    from mqctl.changes.engine.run import Consent
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.commands.replay.gather import source_of
     from mqctl.commands.replay.publishing import plan_publish, run_publishing
     from mqctl.model.stretch import ReplayFilter
-    from mqctl.operations.plans.changing import Consent
 
     source = source_of(
         topic=topic,

@@ -7,6 +7,24 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
+from mqctl.changes.engine.cautions import Touched
+from mqctl.changes.engine.journal import Drawer, Journal, new_id
+from mqctl.changes.engine.records import ReplayRecord, StretchPart
+from mqctl.changes.engine.run import (
+    Change,
+    Consent,
+    Finished,
+    Work,
+    journal,
+    must_be_shown,
+    now_ms,
+    run_change,
+    shown_before,
+)
+from mqctl.changes.engine.same_cluster import refuse_other_cluster
+from mqctl.changes.messages.replay import Pace, Publishing, publish
+from mqctl.changes.plan.follow import follow_again
+from mqctl.changes.plan.replay import wanted
 from mqctl.client.admin.nameserver import route
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.producer.packing import Packer, ProducerSettings
@@ -16,11 +34,6 @@ from mqctl.commands.replay.gather import Source, ranges_of
 from mqctl.commands.replay.progress import report_of
 from mqctl.commands.replay.view import PlannedRange, ReplayPlanReport, replay_document, replay_plan_document
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, RefusedError
-from mqctl.execute.engine import Work
-from mqctl.execute.journal import Drawer, Journal
-from mqctl.execute.record_files import new_id
-from mqctl.execute.records import ReplayRecord, StretchPart
-from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
@@ -28,12 +41,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
-from mqctl.operations.plans.cautions import Touched
-from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
-from mqctl.operations.plans.same_cluster import refuse_other_cluster
-from mqctl.operations.plans.shown_plan import must_be_shown, shown_before
-from mqctl.plan.follow import follow_again
-from mqctl.plan.replay import wanted
 from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
@@ -161,7 +168,7 @@ def run_publishing(asking: Asking, consent: Consent, make: Callable[[], PublishP
     """Plans, and publishes when asked to.
 
     Raises:
-        MqctlError: as `make` and `mqctl.operations.plans.changing.run`.
+        MqctlError: as `make` and `mqctl.changes.engine.run.run`.
     """
     book = journal()
     if consent.execute:

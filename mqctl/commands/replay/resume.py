@@ -34,9 +34,9 @@ def command(
 
     Messages that were being sent are looked up in the target by their keys first: what is there is not sent again.
     """
+    from mqctl.changes.engine.run import Consent, journal
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.commands.replay.publishing import resume_plan, run_publishing
-    from mqctl.operations.plans.changing import Consent, journal
 
     record = journal().replays.read(replay_id)
     if rate is not None:

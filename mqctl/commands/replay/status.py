@@ -27,13 +27,13 @@ def command(
     The cluster is only asked for a single replay by a group. Ends with 0 when that has reached its end, with 1 when it
     has not.
     """
+    from mqctl.changes.engine.run import journal
     from mqctl.commands.replay.progress import committed_by, report_of
     from mqctl.commands.replay.view import replay_document, replay_list_document
-    from mqctl.operations.plans.changing import journal
 
     book = journal().replays
     if replay_id is None:
-        from mqctl.operations.plans.history import UnreadRecords
+        from mqctl.changes.engine.history import UnreadRecords
 
         unread = UnreadRecords()
         reports = [report_of(record) for record in book.all(unread)]

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from functools import cached_property
 from pathlib import Path
 
+from mqctl.changes.engine.records import StretchPart
 from mqctl.errors import NotFoundError, UsageError
-from mqctl.execute.records import StretchPart
 from mqctl.model.command_line import command_line
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue

@@ -31,8 +31,8 @@ def command(
     or deleted. Each is a store of its own: `store cat` and `replay publish` read it with --store. A broker may be
     running. `mqctl undo ID` brings the findings back.
     """
-    from mqctl.operations.plans.changing import Consent
-    from mqctl.operations.store.acknowledge import acknowledge_places
+    from mqctl.changes.engine.run import Consent
+    from mqctl.changes.steps.acknowledge import acknowledge_places
 
     document, code = acknowledge_places(store, places or (), Consent(execute=execute, confirmed=confirm))
     emit(document, output)

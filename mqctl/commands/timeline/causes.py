@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from mqctl.changes.engine.history import HistoryEntry
 from mqctl.errors import NotFoundError
 from mqctl.model.finding import Finding, Severity
 from mqctl.model.lang import Lang
@@ -12,7 +13,6 @@ from mqctl.model.timeline import EventCause, EventKind, TimelineEvent
 from mqctl.recording.past import with_looks_before
 from mqctl.recording.reader import Recording
 from mqctl.render.finding_texts import sentences
-from mqctl.render.settings import HistoryEntry
 from mqctl.rules import Settings, diagnose
 from mqctl.rules.engine.judging import SYMPTOMS
 

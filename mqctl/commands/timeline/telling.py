@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqctl.changes.engine.history import UnreadRecords, entries
 from mqctl.cli.emit import note
 from mqctl.commands.timeline.causes import with_causes, with_changes
 from mqctl.errors import NotFoundError
@@ -12,7 +13,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.said import said
 from mqctl.model.spans import FAR
 from mqctl.model.timeline import TimelineReported
-from mqctl.operations.plans.history import UnreadRecords, entries
 from mqctl.recording.kinds import COLUMNS, RowKind
 from mqctl.recording.past import snapshot_at
 from mqctl.recording.reader import Recording, open_recording

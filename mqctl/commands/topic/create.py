@@ -12,7 +12,7 @@ from mqctl.cli.options.common import (
     OnlyBrokersOption,
     OutputOption,
 )
-from mqctl.cli.options.topic import (
+from mqctl.commands.topic.settings_options import (
     AttributeOption,
     PermOption,
     QueuesOption,
@@ -50,8 +50,8 @@ def command(
     settings differ, the plan is refused.
     """
     request = topic_request(queues, read_queues, write_queues, perm, attributes)
-    from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.topics import plan_creation
+    from mqctl.changes.settings.change import run_setting_change
+    from mqctl.changes.settings.topics import plan_creation
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

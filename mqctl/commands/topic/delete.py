@@ -43,8 +43,8 @@ def command(
     Refused while a group subscribes to it, or while a message is unread; the refusal names each group. Its messages
     cannot be restored.
     """
-    from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.topics import plan_deletion
+    from mqctl.changes.settings.change import run_setting_change
+    from mqctl.changes.settings.topics import plan_deletion
 
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

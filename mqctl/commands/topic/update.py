@@ -16,7 +16,7 @@ from mqctl.cli.options.common import (
     OnlyBrokersOption,
     OutputOption,
 )
-from mqctl.cli.options.topic import (
+from mqctl.commands.topic.settings_options import (
     AttributeOption,
     PermOption,
     QueuesOption,
@@ -84,8 +84,8 @@ def command(
                 "give --queues, --read-queues, --write-queues, --perm, --attribute, --order or --no-order",
             ),
         )
-    from mqctl.operations.settings.change import run_setting_change
-    from mqctl.operations.settings.topics import late_messages, plan_order, plan_update
+    from mqctl.changes.settings.change import run_setting_change
+    from mqctl.changes.settings.topics import late_messages, plan_order, plan_update
 
     plans: list[SettingPlan] = []
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from mqctl.changes.engine.cautions import Touched
+from mqctl.changes.engine.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
+from mqctl.changes.engine.run import Consent, now_ms
+from mqctl.changes.steps.change import Save, StepChange, run_steps
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
-from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import DISCARD_TOPIC
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.model.transaction_state import DiscardedTransaction
-from mqctl.operations.plans.cautions import Touched
-from mqctl.operations.plans.changing import Consent, now_ms
-from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.message_id import OffsetId
 from mqctl.render.document import Document
 from mqctl.snapshot.half_messages import check_count

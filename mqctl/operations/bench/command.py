@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqctl.changes.settings.own_topics import OwnPlace, Quota, provide
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.options.bench import run_length_ms, size_bytes
 from mqctl.errors import ExitCode
@@ -14,7 +15,6 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.own_names import Purpose, own_name
 from mqctl.operations.bench.consuming import measure_latency, measure_reading
 from mqctl.operations.bench.producing import BenchPlan, check_workload, find_place, produce
-from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
 from mqctl.render.bench import bench_document
 from mqctl.render.document import Document
 from mqctl.text import sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from mqctl.changes.settings.own_topics import Quota
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import note
 from mqctl.cli.terminal.interrupts import terminable
@@ -21,7 +22,6 @@ from mqctl.operations.bench.limits import LimitEvidence, limit_of
 from mqctl.operations.bench.summing import Summed, summed
 from mqctl.operations.bench.task import BenchTask, EndTold
 from mqctl.operations.messages.probe import topic_queues
-from mqctl.operations.own_topics.providing import Quota
 from mqctl.text import sentence
 
 _LOOK_AGAIN_S = 0.1

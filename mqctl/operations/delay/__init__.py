@@ -1,1 +1,1 @@
-"""Delay levels and timers: what waits, repairs, and ways to a far moment."""
+"""Local clusters: their rows, scenarios, the quickstart."""

@@ -1,1 +1,1 @@
-"""Single messages: sending, finding, following, consuming."""
+"""What several nouns ask."""

@@ -1,4 +1,4 @@
-"""Journals of before all changes had one record are read, finished and taken back (`tests/execute/old_journals`)."""
+"""Journals of before all changes had one record, `tests/changes/engine/old_journals`, are read, finished and undone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from shutil import copytree
 import pytest
 
 from embedded_broker import EmbeddedCluster
+from mqctl.changes.engine.journal import Journal
+from mqctl.changes.steps.delay_files import FILES
 from mqctl.client.admin.broker_changes import commit_offset
-from mqctl.execute.delay_files import FILES
-from mqctl.execute.journal import Journal
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Run, change
 
-OLD = REPOSITORY / "tests" / "execute" / "old_journals"
+OLD = REPOSITORY / "tests" / "changes" / "engine" / "old_journals"
 RESET, UPDATE, REPAIR = "20261122-133240-86db", "20261122-133240-9eb1", "20261122-133245-63fb"
 RESEND, PUBLISHED, BY_GROUP = "20261122-133244-24ae", "20261122-133242-0394", "20261122-133243-f601"
 

@@ -10,11 +10,11 @@ import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
 from embedded_broker.acl.file import read_node
+from mqctl.changes.plan.plan_file import read_plan
+from mqctl.changes.plan.range_file import read_ranges
+from mqctl.changes.plan.settings_file import value_of
 from mqctl.drill.declarations import read_declaration
 from mqctl.errors import BadInputError, ConfigurationError, MqctlError
-from mqctl.plan.plan_file import read_plan
-from mqctl.plan.range_file import read_ranges
-from mqctl.plan.settings_file import value_of
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.codes import RequestCode
 from mqctl.store.access_file import read_access_file

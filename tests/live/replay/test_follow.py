@@ -16,13 +16,13 @@ from threading import Event, Thread
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
+from mqctl.changes.plan.follow import follower_group
+from mqctl.changes.plan.replay import ORIGIN_BROKER, ORIGIN_OFFSET, ORIGIN_QUEUE
 from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
-from mqctl.plan.follow import follower_group
-from mqctl.plan.replay import ORIGIN_BROKER, ORIGIN_OFFSET, ORIGIN_QUEUE
 from tests.client.consuming import quick_client, wait_until
 from tests.conftest import REPOSITORY
 from tests.live.changing import changes

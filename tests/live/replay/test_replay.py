@@ -15,6 +15,8 @@ from threading import Event
 import pytest
 
 from embedded_broker import Answer, CutFrame, Drop, EmbeddedCluster
+from mqctl.changes.engine.run import Consent, journal
+from mqctl.changes.plan.replay import ORIGIN_OFFSET
 from mqctl.cli.connection.target import cluster_target
 from mqctl.client.admin.broker_changes import put_topic
 from mqctl.client.consumer.consumer_settings import ConsumeMode
@@ -23,8 +25,6 @@ from mqctl.commands.replay.publishing import PublishPlan, resume_plan, run_publi
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
 from mqctl.model.own_messages import REPLAY_ID
-from mqctl.operations.plans.changing import Consent, journal
-from mqctl.plan.replay import ORIGIN_OFFSET
 from mqctl.snapshot.live.asking import Asking
 from tests.client.consuming import Heard
 from tests.conftest import REPOSITORY

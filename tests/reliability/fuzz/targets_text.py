@@ -11,20 +11,20 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mqctl.changes.engine.journal import Journal
+from mqctl.changes.plan.plan_file import read_plan
+from mqctl.changes.plan.range_file import read_ranges
 from mqctl.cli.connection.profiles import load_profiles
 from mqctl.commands.check.checks_file import load_expectations
 from mqctl.commands.doctor.known_states import load_known
 from mqctl.commands.stacks.files import classifier_of
 from mqctl.errors import MqctlError
-from mqctl.execute.journal import Journal
 from mqctl.filter.lint import lint
 from mqctl.filter.sql import compile_sql
 from mqctl.filter.tags import parse_tags
 from mqctl.local.scenario_files import read_scenario
 from mqctl.local.state import LocalStates
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.plan.plan_file import read_plan
-from mqctl.plan.range_file import read_ranges
 from mqctl.playbook.reading import read_playbook
 from mqctl.rules import diagnose
 from mqctl.snapshot.archive import load_snapshot, save_snapshot

@@ -1,0 +1,1 @@
+"""Consumer offsets: what a group is to read next, who holds its queues, and how they are moved and proven."""

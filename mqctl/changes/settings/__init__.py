@@ -1,0 +1,1 @@
+"""Settings of topics, groups, brokers and access: planned, changed, read back, undone."""

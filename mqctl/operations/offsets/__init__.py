@@ -1,1 +1,0 @@
-"""Consumer offsets: plans from options, and changing them."""

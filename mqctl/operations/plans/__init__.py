@@ -1,1 +1,0 @@
-"""Plans as they are shown, confirmed and carried out step by step."""

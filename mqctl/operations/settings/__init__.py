@@ -1,1 +1,0 @@
-"""Settings of topics, groups and brokers: planned, changed, taken back, listed."""
