@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mqctl.bench.crew import crew
+from mqctl.bench.task import BenchTask
 from mqctl.model.bench import Workload
-from mqctl.operations.bench.crew import crew
-from mqctl.operations.bench.task import BenchTask
 
 STUB = Path(__file__).parent / "broker" / "stub.c"
 LOADS = {"synchronous 1 KB": Workload(), "batches of 32 x 1 KB": Workload(batch_count=32)}

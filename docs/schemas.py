@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from mqctl.bench.probe_view import Probe
 from mqctl.changes.offsets.view import OffsetChangeReport, OffsetPlanReport
 from mqctl.changes.plan.settings_file import SettingsFile
 from mqctl.changes.settings.view import SettingChangeReport, SettingPlanReport
@@ -68,7 +69,6 @@ from mqctl.render.dead_letters import DeadLetterList, RetryList
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.messages_view import MessageList
-from mqctl.render.probe import Probe
 from mqctl.render.profiles import ProfileList
 from mqctl.render.reports.tables import (
     CapacityReported,

@@ -42,6 +42,7 @@ _UPPER_ROOMS = (
     "cli",
     "operations",
     "changes",
+    "bench",
     "spark",
     "commands",
 )

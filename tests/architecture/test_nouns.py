@@ -19,6 +19,7 @@ _ASKING = (
     "mqctl.client.admin",
     "mqctl.cli.sources",
     "mqctl.snapshot.live.asking",
+    "mqctl.bench.command",
     "mqctl.changes.engine.run",
     "mqctl.operations",
 )

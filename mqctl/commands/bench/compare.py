@@ -35,8 +35,8 @@ def command(
     answer. Two runs do not show how much runs vary: repeat the pair before you trust a small difference.
     """
     from mqctl.commands.bench.compare_view import comparison_document
+    from mqctl.commands.bench.saved import read_run
     from mqctl.model.bench_comparison import BenchVerdict, compare_runs
-    from mqctl.operations.bench.saved import read_run
 
     comparison = compare_runs(read_run(before), read_run(after), threshold=threshold)
     emit(comparison_document(comparison), output)

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output
-from mqctl.cli.options.bench import (
+from mqctl.bench.options import (
     BenchTopicOption,
     CountOption,
     DurationOption,
@@ -19,6 +17,8 @@ from mqctl.cli.options.bench import (
     ProcessesOption,
     WarmUpOption,
 )
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.model.bench import Workload
 
@@ -54,8 +54,8 @@ def command(
     joins no group and commits nothing, so no group's progress changes. With --follow it reads what comes, for
     --duration. On a cluster of `mqctl local up` it begins at once, elsewhere with --execute.
     """
-    from mqctl.operations.bench.command import bench_place, run_bounds, run_consume
-    from mqctl.operations.bench.page import emit_run
+    from mqctl.bench.command import bench_place, run_bounds, run_consume
+    from mqctl.bench.page import emit_run
     from mqctl.operations.reports.run import refuse_unwritable
 
     refuse_unwritable(html)

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output
-from mqctl.cli.options.bench import (
+from mqctl.bench.options import (
     BenchTopicOption,
     CountOption,
     DurationOption,
@@ -22,6 +20,8 @@ from mqctl.cli.options.bench import (
     WarmUpOption,
     size_range,
 )
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.model.bench import SendMode, Workload
 
@@ -59,8 +59,8 @@ def command(
     Times count from when a message was due, so that what waits while a broker stalls is not left out. --processes is
     how many send; as many read. Nothing is committed. `bench clean` removes topic and groups.
     """
-    from mqctl.operations.bench.command import bench_place, run_bounds, run_latency
-    from mqctl.operations.bench.page import emit_run
+    from mqctl.bench.command import bench_place, run_bounds, run_latency
+    from mqctl.bench.page import emit_run
     from mqctl.operations.reports.run import refuse_unwritable
 
     refuse_unwritable(html)

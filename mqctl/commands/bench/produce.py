@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output
-from mqctl.cli.options.bench import (
+from mqctl.bench.options import (
     BenchTopicOption,
     CountOption,
     DurationOption,
@@ -24,6 +22,8 @@ from mqctl.cli.options.bench import (
     WarmUpOption,
     size_range,
 )
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.model.bench import CompressionName, MessageType, SendMode, Workload
 
@@ -95,8 +95,8 @@ def command(
     workload = replace(workload, min_bytes=smallest, max_bytes=largest, compression=compression, seed=seed)
     workload = replace(workload, in_flight=in_flight, connection_count=connections, process_count=processes)
     workload = replace(workload, delay_level=level, rollback_share=rollback)
-    from mqctl.operations.bench.command import bench_place, run_bounds, run_produce
-    from mqctl.operations.bench.page import emit_run
+    from mqctl.bench.command import bench_place, run_bounds, run_produce
+    from mqctl.bench.page import emit_run
     from mqctl.operations.reports.run import refuse_unwritable
 
     refuse_unwritable(html)

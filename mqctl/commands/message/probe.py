@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl.bench.probe_view import probe_document
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_remedies
@@ -13,7 +14,6 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import exit_code_of
-from mqctl.render.probe import probe_document
 from mqctl.text import sentence
 
 EXAMPLES = (
@@ -41,8 +41,8 @@ def command(
     The messages stay in the topic. Without --topic they go to the topic that each broker keeps under its own name,
     which nobody consumes. Nothing is retried: a failure is shown as a failure.
     """
+    from mqctl.bench.probe import own_queues, probe, topic_queues
     from mqctl.client.producer.producer import Producer
-    from mqctl.operations.messages.probe import own_queues, probe, topic_queues
 
     target = cluster_target(namesrv, profile, timeout)
     with Producer("MQCTL_PRODUCER", target.sender()) as producer:

@@ -10,9 +10,9 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from embedded_broker import Answer, Delay, Drop, EmbeddedCluster
+from mqctl.bench.connection import BenchConnection
+from mqctl.bench.limits import LimitEvidence, pull_limit
 from mqctl.model.bench import BenchClient, Workload
-from mqctl.operations.bench.connection import BenchConnection
-from mqctl.operations.bench.limits import LimitEvidence, pull_limit
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from tests.conftest import Outcome

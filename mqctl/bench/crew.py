@@ -12,9 +12,9 @@ from dataclasses import field
 
 import msgspec
 
+from mqctl.bench.task import BenchTask, EndTold, SecondTold, Told
 from mqctl.errors import DeadlineError, StorageError, UnreachableError
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold, Told
 from mqctl.text import encoded, sentence
 
 _READY_S = 60.0
@@ -134,7 +134,7 @@ def crew(tasks: Sequence[BenchTask]) -> Iterator[Crew]:
 def _started(task: BenchTask) -> subprocess.Popen[bytes]:
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "mqctl.operations.bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "mqctl.bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
     except OSError as error:
         raise StorageError(

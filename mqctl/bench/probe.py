@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
+from mqctl.bench.probe_view import ProbedQueue, probed_queue
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
@@ -12,7 +13,6 @@ from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.own_messages import PROBE
 from mqctl.model.queue import MessageQueue
-from mqctl.render.probe import ProbedQueue, probed_queue
 from mqctl.text import sentence
 
 

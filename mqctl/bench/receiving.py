@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from mqctl.bench.connection import BenchConnection
+from mqctl.bench.recorder import Recorder
+from mqctl.bench.task import BenchTask, EndTold, SecondTold
 from mqctl.client.admin.broker_messages import pull
 from mqctl.client.remoting.link import signed
 from mqctl.errors import MqctlError
 from mqctl.model.numbers import decimal
 from mqctl.model.own_messages import BENCH
-from mqctl.operations.bench.connection import BenchConnection
-from mqctl.operations.bench.recorder import Recorder
-from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold
 from mqctl.protocol.codes import PULL_RESULTS, ResponseCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests_client import PullMessageReply

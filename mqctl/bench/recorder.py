@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl.bench.task import SecondTold
 from mqctl.errors import ConfigurationError
 from mqctl.model.command_line import command_line
-from mqctl.operations.bench.task import SecondTold
 from mqctl.text import sentence
 
 try:

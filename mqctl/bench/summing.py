@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from hdrh.histogram import HdrHistogram
 
+from mqctl.bench.recorder import new_histogram
+from mqctl.bench.task import SecondTold
 from mqctl.model.bench import BenchError, BenchSecond, Percentiles
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
-from mqctl.operations.bench.recorder import new_histogram
-from mqctl.operations.bench.task import SecondTold
 from mqctl.protocol.codes import response_name
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
+from mqctl.bench.task import BenchTask
 from mqctl.client.producer.transactions import LocalTransactionState
 from mqctl.client.remoting.link import signed
-from mqctl.operations.bench.task import BenchTask
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.requests_client import EndTransaction, SendMessageReply

@@ -1,4 +1,4 @@
-"""`python -m mqctl.operations.bench.worker`: one process of a bench, which sends or pulls.
+"""`python -m mqctl.bench.worker`: one process of a bench, which sends or pulls.
 
 It reads its task from the first line of its input, says that it is connected, and begins with the second line. When its
 input ends it ends too, with the figures so far: that of a process whose starter was killed does.
@@ -12,10 +12,10 @@ import sys
 
 import msgspec
 
+from mqctl.bench.receiving import PullLoop
+from mqctl.bench.sending import SendLoop
+from mqctl.bench.task import BenchTask, Told
 from mqctl.errors import MqctlError
-from mqctl.operations.bench.receiving import PullLoop
-from mqctl.operations.bench.sending import SendLoop
-from mqctl.operations.bench.task import BenchTask, Told
 from mqctl.text import encoded
 
 _LONGEST_TASK = 1 << 26

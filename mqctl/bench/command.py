@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqctl.bench.consuming import measure_latency, measure_reading
+from mqctl.bench.options import run_length_ms, size_bytes
+from mqctl.bench.producing import BenchPlan, check_workload, find_place, produce
+from mqctl.bench.view import bench_document
 from mqctl.changes.settings.own_topics import OwnPlace, Quota, provide
 from mqctl.cli.connection.target import ClusterTarget
-from mqctl.cli.options.bench import run_length_ms, size_bytes
 from mqctl.errors import ExitCode
 from mqctl.model.bench import BenchRun, Workload
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.own_names import Purpose, own_name
-from mqctl.operations.bench.consuming import measure_latency, measure_reading
-from mqctl.operations.bench.producing import BenchPlan, check_workload, find_place, produce
-from mqctl.render.bench import bench_document
 from mqctl.render.document import Document
 from mqctl.text import sentence
 

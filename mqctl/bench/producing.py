@@ -5,6 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from mqctl.bench.broker_view import BrokerWatch
+from mqctl.bench.crew import Crew, crew
+from mqctl.bench.limits import LimitEvidence, limit_of
+from mqctl.bench.probe import topic_queues
+from mqctl.bench.summing import Summed, summed
+from mqctl.bench.task import BenchTask, EndTold
 from mqctl.changes.settings.own_topics import Quota
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import note
@@ -16,12 +22,6 @@ from mqctl.model.bench import BenchClient, BenchKind, BenchRun, MessageType, Sen
 from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
-from mqctl.operations.bench.broker_view import BrokerWatch
-from mqctl.operations.bench.crew import Crew, crew
-from mqctl.operations.bench.limits import LimitEvidence, limit_of
-from mqctl.operations.bench.summing import Summed, summed
-from mqctl.operations.bench.task import BenchTask, EndTold
-from mqctl.operations.messages.probe import topic_queues
 from mqctl.text import sentence
 
 _LOOK_AGAIN_S = 0.1

@@ -7,15 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mqctl.cli.connection.target import ClusterTarget
-from mqctl.errors import UnreachableError
-from mqctl.model.bench import BenchError, BenchKind, BenchRun, BrokerView
-from mqctl.model.lazy_dataclass import dataclass
-from mqctl.model.queue import MessageQueue
-from mqctl.operations.bench.broker_view import BrokerWatch
-from mqctl.operations.bench.crew import Crew, CrewMember, crew
-from mqctl.operations.bench.limits import LimitEvidence, limit_of, pull_limit
-from mqctl.operations.bench.producing import (
+from mqctl.bench.broker_view import BrokerWatch
+from mqctl.bench.crew import Crew, CrewMember, crew
+from mqctl.bench.limits import LimitEvidence, limit_of, pull_limit
+from mqctl.bench.producing import (
     BenchPlan,
     SendPlace,
     client_of,
@@ -24,8 +19,13 @@ from mqctl.operations.bench.producing import (
     follow,
     send_tasks,
 )
-from mqctl.operations.bench.summing import Summed, summed
-from mqctl.operations.bench.task import BenchTask
+from mqctl.bench.summing import Summed, summed
+from mqctl.bench.task import BenchTask
+from mqctl.cli.connection.target import ClusterTarget
+from mqctl.errors import UnreachableError
+from mqctl.model.bench import BenchError, BenchKind, BenchRun, BrokerView
+from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import bounds
 from mqctl.text import sentence

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
+from mqctl.bench.connection import BenchConnection
+from mqctl.bench.ending import HalfStored, TransactionEnder
+from mqctl.bench.frames import SendFrames
+from mqctl.bench.recorder import Recorder
+from mqctl.bench.task import BenchTask, EndTold, SecondTold
 from mqctl.errors import MqctlError
 from mqctl.model.bench import MessageType, SendMode
-from mqctl.operations.bench.connection import BenchConnection
-from mqctl.operations.bench.ending import HalfStored, TransactionEnder
-from mqctl.operations.bench.frames import SendFrames
-from mqctl.operations.bench.recorder import Recorder
-from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold
 from mqctl.protocol.codes import SEND_RESULTS
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.text import sentence

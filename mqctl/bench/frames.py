@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from mqctl.bench.task import BenchTask
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.message.outgoing import WAIT
 from mqctl.client.producer.packing import TRANSACTION_PREPARED
@@ -20,7 +21,6 @@ from mqctl.model.bench import CompressionName, MessageType, SendMode, Workload
 from mqctl.model.message import DELAY, KEYS, PRODUCER_GROUP, SHARDING_KEY, SYSFLAG_PREPARED, TAGS, UNIQ_KEY
 from mqctl.model.names import AUTO_CREATE_TOPIC
 from mqctl.model.own_messages import BENCH
-from mqctl.operations.bench.task import BenchTask
 from mqctl.protocol.compression import Compression, compress
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.frame_template import MARK, FrameTemplate
