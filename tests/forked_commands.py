@@ -40,7 +40,6 @@ _UPPER_ROOMS = (
     "playbook",
     "local",
     "cli",
-    "operations",
     "changes",
     "bench",
     "spark",

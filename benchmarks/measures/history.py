@@ -11,7 +11,9 @@ from pathlib import Path, PurePosixPath
 from benchmarks.measures.sources import room_of
 
 SUBJECT = 72
-LAYERS = frozenset({"mqctl/commands", "mqctl/operations", "mqctl/render", "mqctl/diagnosis", "mqctl/rules"})
+LAYERS = frozenset(
+    {"mqctl/commands", "mqctl/changes", "mqctl/operations", "mqctl/render", "mqctl/diagnosis", "mqctl/rules"}
+)
 """One feature lies in several of these."""
 _DECLARED = re.compile(r'^\+(?:\s*|@(?:cluster_)?rule\()"(MQ\d{3})",$', re.MULTILINE)
 

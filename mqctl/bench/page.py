@@ -23,7 +23,7 @@ def _write_page(document: Document, file: Path | None) -> None:
     run = document.value
     if file is None or not isinstance(run, BenchRun):
         return
-    from mqctl.operations.reports.run import write_text
+    from mqctl.cli.text_files import write_text
     from mqctl.render.reports.html import document_page
 
     write_text(file, document_page(f"bench {run.kind}: {run.topic}", document, charts(run)))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGINT, SIGTERM, raise_signal, signal
+from signal import SIG_IGN, SIGINT, SIGTERM, raise_signal, signal
 from time import monotonic, sleep
 
 import msgspec
@@ -171,3 +171,24 @@ def _await(supervisor: Supervisor, name: str, process: subprocess.Popen[bytes], 
         ),
         remedy=sentence("local-see", "see {log}", log=log),
     )
+
+
+@contextmanager
+def kept_scenario(keeper: Keeper, until: When = "last") -> Iterator[LocalCluster]:
+    """Starts a scenario and takes it away at the end, whatever happens; Ctrl-C is such an end."""
+    try:
+        yield keeper.start(until)
+    finally:
+        with _undisturbed():
+            keeper.stop()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C must not leave processes behind."""
+    before = {number: signal(number, SIG_IGN) for number in (SIGINT, SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)

@@ -101,7 +101,7 @@ _OWN_READERS = {
     "mqctl/local/scenario_files.py": "a file of the package", "mqctl/local/stage.py": "a file of the package",
     "mqctl/local/supervisor.py": "the log of the user's own cluster",
     "mqctl/commands/quickstart/steps.py": "what a command said that this process started",
-    "mqctl/operations/recording/running.py": "4 KiB at most of a file of the user's own state",
+    "mqctl/cli/sources/running_recorder.py": "4 KiB at most of a file of the user's own state",
     "mqctl/commands/stacks/gather.py": "pieces of a dump that the user named",
     "mqctl/playbook/child.py": "what a step said that this process started",
     "mqctl/playbook/places.py": "a README of a playbook", "mqctl/playbook/reading.py": "a file of the package",

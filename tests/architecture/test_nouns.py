@@ -21,7 +21,6 @@ _ASKING = (
     "mqctl.snapshot.live.asking",
     "mqctl.bench.command",
     "mqctl.changes.engine.run",
-    "mqctl.operations",
 )
 """What asks a cluster, or changes one."""
 _BELOW = {

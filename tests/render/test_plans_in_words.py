@@ -254,7 +254,7 @@ NUMBER_BEFORE_MANY = re.compile(
     r"(?<!of )(?<!first )(?<!newest )(?<!than )(?<!group )\{\} (?:(?!of|with|in)[a-z-]+ )?"
     rf"(?:{'|'.join(sorted(MANY - {'offsets', 'records'}))})\b"
 )
-ROOMS = {"changes", "operations", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
+ROOMS = {"changes", "bench", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
 NEVER_ONE = {
     "{} times as fast; busiest key {} has {} of an instance's; after a crash more is delivered again": "a decimal",
     "some instead of some ({} times); busiest key {} has {} of an instance's; after a crash more is delivered "

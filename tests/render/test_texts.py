@@ -20,6 +20,7 @@ from mqctl.cli.gaps import gap_lines
 from mqctl.cli.usage_texts import of_parser
 from mqctl.client.consumer.guards import DropReason
 from mqctl.commands.group import lag_view
+from mqctl.commands.local.scenario.running import scenario_row
 from mqctl.errors import RefusedError, UnreachableError
 from mqctl.local.scenario_files import load_scenario, scenario_names
 from mqctl.model.bench_comparison import BenchVerdict
@@ -37,7 +38,6 @@ from mqctl.model.replicas import ReplicaState
 from mqctl.model.retry_limit import LimitOf
 from mqctl.model.storage_state import CheckpointStatus
 from mqctl.model.stored_message import PendingDelivery
-from mqctl.operations.local.scenario import scenario_row
 from mqctl.render import dead_letters, locks
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks

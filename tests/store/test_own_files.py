@@ -15,8 +15,8 @@ from embedded_broker.acl.file import write_node
 from embedded_broker.log.store_lock import StoreLock
 from embedded_broker.tables.config_file import write_config
 from mqctl.changes.steps.delay_files import alone, write
+from mqctl.cli.text_files import write_text
 from mqctl.errors import MqctlError
-from mqctl.operations.reports.run import write_text
 from mqctl.store.disk import Disk
 from mqctl.store.exclusive_lock import exclusive_lock
 from mqctl.store.own_files import (

@@ -120,7 +120,7 @@ def sampled_keys(target: ClusterTarget, topic: str) -> dict[str, float]:
     """
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.messages.key_samples import live_sample
+    from mqctl.cli.sources.key_samples import live_sample
 
     with target.open() as cluster:
         sample = live_sample(asking_of(cluster, target), topic, key=None, count=SAMPLED)

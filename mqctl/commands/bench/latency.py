@@ -61,7 +61,7 @@ def command(
     """
     from mqctl.bench.command import bench_place, run_bounds, run_latency
     from mqctl.bench.page import emit_run
-    from mqctl.operations.reports.run import refuse_unwritable
+    from mqctl.cli.text_files import refuse_unwritable
 
     refuse_unwritable(html)
 

@@ -97,7 +97,7 @@ def command(
     workload = replace(workload, delay_level=level, rollback_share=rollback)
     from mqctl.bench.command import bench_place, run_bounds, run_produce
     from mqctl.bench.page import emit_run
-    from mqctl.operations.reports.run import refuse_unwritable
+    from mqctl.cli.text_files import refuse_unwritable
 
     refuse_unwritable(html)
 

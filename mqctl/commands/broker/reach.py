@@ -12,8 +12,8 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.commands.broker.reach_view import reach_document
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError
-from mqctl.operations.brokers.reach import HA, NEEDED, VIP, try_ports
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
+from mqctl.snapshot.live.reach import HA, NEEDED, VIP, try_ports
 from mqctl.text import composed, sentence
 
 EXAMPLES = (

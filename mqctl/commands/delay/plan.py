@@ -57,7 +57,7 @@ def command(
             )
     else:
         from mqctl.cli.sources.brokers import asking_of
-        from mqctl.operations.delay.ways import delay_ways
+        from mqctl.cli.sources.delay_ways import delay_ways
 
         target = cluster_target(namesrv, profile, timeout)
         with target.open() as cluster:

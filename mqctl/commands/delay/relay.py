@@ -23,6 +23,7 @@ def command(
     Several relays share the work. If one dies, nothing is lost, but what it was working on may be delivered twice.
     """
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.cli.sources.delay_ways import delay_ways
     from mqctl.cli.terminal.interrupts import wait_for_interrupt
     from mqctl.client.admin.broker_changes import put_topic
     from mqctl.client.admin.broker_queries import topic_configs
@@ -30,7 +31,6 @@ def command(
     from mqctl.client.producer.delay_relay import RELAY_TOPIC, DelayRelay
     from mqctl.commands.delay.plan_view import RelayReport, relay_document
     from mqctl.model.config import TopicConfig
-    from mqctl.operations.delay.ways import delay_ways
 
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

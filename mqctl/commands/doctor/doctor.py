@@ -156,7 +156,7 @@ def _gathered(
     """Reads a recording, or what else was named: a store, a snapshot, a live cluster."""
     now = datetime.now().astimezone()
     if recording is not None:
-        from mqctl.operations.recording.moment import read_recorded  # with all that asks a live cluster
+        from mqctl.cli.sources.recorded import read_recorded  # with all that asks a live cluster
 
         unfit = (*reading.values(), quick, probe)
         return read_recorded(recording, at=at, now=now, live=options, elsewhere=files.values(), unfit=unfit)
@@ -195,7 +195,7 @@ def _verifier(
             sentence("doctor-quick-verifies-nothing", "--quick verifies nothing"),
             remedy=sentence("doctor-leave-quick-out-master", "leave --quick out, or --master and --conf"),
         )
-    from mqctl.operations.store.verifying import verifier  # with all that reads stores
+    from mqctl.cli.sources.verifying import verifier  # with all that reads stores
 
     with verifier(str(store.absolute()), on_spark=False, master=master, conf=conf) as verify:
         yield verify
@@ -213,7 +213,7 @@ def _probed(state: ClusterSnapshot, options: LiveOptions) -> ClusterSnapshot:
             sentence("doctor-probe-needs-live-cluster", "--probe needs a live cluster"),
             remedy=sentence("doctor-name-namesrv-profile", "name it with --namesrv or --profile"),
         )
-    from mqctl.operations.brokers.probing import probed
+    from mqctl.commands.doctor.probing import probed
 
     return probed(state, cluster_target(options.namesrv, options.profile, options.timeout))
 
@@ -325,8 +325,8 @@ def _show(
     """Emits the answer, and writes it as a page as well where that is asked for."""
     emit(verdict_again(document), output)
     if page is not None:
+        from mqctl.cli.text_files import write_text
         from mqctl.commands.doctor.page import findings_page
-        from mqctl.operations.reports.run import write_text
 
         groups = options.groups or ()
         named = [item for item in backlog_advice(state, settings) if item.group in groups] if groups else []

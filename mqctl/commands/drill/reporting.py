@@ -24,7 +24,7 @@ def clear_away() -> None:
 def refuse_page(page: Path | None) -> None:
     """Refuses a page that could not be written, before the drill. Raises StorageError."""
     if page is not None:
-        from mqctl.operations.reports.run import refuse_unwritable
+        from mqctl.cli.text_files import refuse_unwritable
 
         refuse_unwritable(page)
 
@@ -37,7 +37,7 @@ def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path |
     else:
         emit(document, output)
     if page is not None:
-        from mqctl.operations.reports.run import write_text
+        from mqctl.cli.text_files import write_text
         from mqctl.render.reports.html import document_page
         from mqctl.render.spoken_document import spoken_document
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from mqctl.allocation.key_forecast import key_forecast
 from mqctl.cli.connection.target import ClusterTarget
+from mqctl.cli.sources.key_samples import live_sample
 from mqctl.errors import MqctlError
 from mqctl.lag.advice import BacklogAdvice
 from mqctl.lag.remedies import of_keys
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.operations.messages.key_samples import live_sample
 from mqctl.snapshot.live.asking import Asking
 
 _READ = 256

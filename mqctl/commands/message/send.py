@@ -103,12 +103,12 @@ def command(
         _must_be_there(topic, target)
     way = None
     if deliver_at is not None:
-        from mqctl.operations.delay.deliver_at import at_moment
+        from mqctl.commands.message.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, target)
     result = _sent(message, target, select)
     if delay_level is not None:
-        from mqctl.operations.delay.ways import level_taken
+        from mqctl.cli.sources.delay_ways import level_taken
 
         way = level_taken(delay_level, result.queue.broker_name, target)
     emit(sent_document(_row(result, way)), output)

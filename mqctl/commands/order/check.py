@@ -20,8 +20,8 @@ from mqctl.render.locks import OrderCheckReport, order_document, order_report, t
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
+    from mqctl.cli.sources.key_samples import KeySample
     from mqctl.commands.order.traced import Traces
-    from mqctl.operations.messages.key_samples import KeySample
 
 EXAMPLES = (
     "mqctl order check -t orders",
@@ -87,8 +87,8 @@ def command(
 
 
 def _of_store(store: Path, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
+    from mqctl.cli.sources.key_samples import store_sample
     from mqctl.commands.order.traced import store_traces
-    from mqctl.operations.messages.key_samples import store_sample
 
     sample = store_sample(store, wanted.topic, key=wanted.key, count=wanted.count, broker_name="store")
     return sample, store_traces(store, wanted, sample)
@@ -96,8 +96,8 @@ def _of_store(store: Path, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
 
 def _of_cluster(target: ClusterTarget, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.cli.sources.key_samples import live_sample
     from mqctl.commands.order.traced import live_traces
-    from mqctl.operations.messages.key_samples import live_sample
 
     with target.open() as cluster:
         asking = asking_of(cluster, target)
@@ -108,7 +108,7 @@ def _of_cluster(target: ClusterTarget, wanted: OrderQuestion) -> tuple[KeySample
 def _report(
     sample: KeySample, wanted: OrderQuestion, traces: Traces, queues: list[int] | None, show: int
 ) -> OrderCheckReport:
-    from mqctl.operations.messages.key_samples import wider
+    from mqctl.cli.sources.key_samples import wider
 
     messages = tuple(message for message in sample.messages if not message.own)
     brokers = len({queue.broker_name for queue in sample.queues})

@@ -8,11 +8,11 @@ from pathlib import Path
 from mqctl.allocation.handovers import Delivery
 from mqctl.allocation.key_order import KeyedMessage
 from mqctl.cli.sources.brokers import queue_gaps
+from mqctl.cli.sources.key_samples import KeySample
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
-from mqctl.operations.messages.key_samples import KeySample
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live.asking import Asking

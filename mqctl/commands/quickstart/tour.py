@@ -13,12 +13,11 @@ from mqctl.cli.terminal.interrupts import terminable
 from mqctl.commands.quickstart.narration import Narrator
 from mqctl.commands.quickstart.steps import Behind, Said, TourSteps, needs_no_spark
 from mqctl.errors import ExitCode
-from mqctl.local.keeping import Keeper, detach_keeper
+from mqctl.local.keeping import Keeper, detach_keeper, kept_scenario
 from mqctl.local.scenario import Scenario
 from mqctl.local.state import LocalCluster
 from mqctl.local.supervisor import Supervisor
 from mqctl.model.command_line import command_line
-from mqctl.operations.local.scenario import kept_scenario
 from mqctl.render.scenarios import HEALTHY, meanings, scale_text
 from mqctl.text import restored, sentence
 
@@ -46,7 +45,7 @@ def running(scenario: Scenario, *, keep: bool) -> Iterator[LocalCluster]:
     """
     places = state_dir() / "local"
     if not keep:
-        with kept_scenario(Keeper(places, SCENARIO, scenario, lambda _: None)) as cluster:
+        with terminable(), kept_scenario(Keeper(places, SCENARIO, scenario, lambda _: None)) as cluster:
             yield cluster
         return
     with terminable():

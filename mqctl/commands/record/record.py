@@ -51,7 +51,8 @@ def command(
             ),
             remedy=sentence("record-use-instance-every", "use for instance --every 30s"),
         )
-    from mqctl.operations.recording.loop import RecordPace, record, require_libraries
+    from mqctl.commands.record.loop import RecordPace, record
+    from mqctl.recording.libraries import require_libraries
     from mqctl.snapshot.live.asking import Scope
 
     require_libraries()

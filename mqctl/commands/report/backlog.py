@@ -21,10 +21,17 @@ from mqctl.cli.options.spark import (
     store_paths,
 )
 from mqctl.cli.times import parse_span_ms
+from mqctl.commands.report.answering import (
+    BucketOption,
+    NoSparkOption,
+    ReportOptions,
+    answering,
+    bucket_ms,
+    tell_unread,
+)
 from mqctl.commands.report.backlog_view import backlog_document
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.backlog import BacklogBy
-from mqctl.operations.reports.run import BucketOption, NoSparkOption, ReportOptions, answering, bucket_ms, tell_unread
 from mqctl.text import sentence
 
 EXAMPLES = (

@@ -6,7 +6,7 @@ from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.options.limit import LimitOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
-from mqctl.operations.reports.run import (
+from mqctl.commands.report.answering import (
     BucketOption,
     NoSparkOption,
     ParquetOption,

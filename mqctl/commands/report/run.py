@@ -24,8 +24,8 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.cli.terminal.progress import reported_steps
-from mqctl.model.report_rows import Unread
-from mqctl.operations.reports.run import (
+from mqctl.cli.text_files import write_text
+from mqctl.commands.report.answering import (
     KeyOption,
     NoSparkOption,
     ReportGroupOption,
@@ -38,8 +38,8 @@ from mqctl.operations.reports.run import (
     subscribed,
     tell_skipped,
     tell_unread,
-    write_text,
 )
+from mqctl.model.report_rows import Unread
 
 EXAMPLES = (
     "mqctl report run --store /backup/store --html report.html",

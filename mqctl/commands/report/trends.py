@@ -14,11 +14,11 @@ from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption, T
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, named_store, session_settings, started
 from mqctl.cli.times import parse_instant, parse_span_ms
+from mqctl.commands.report.answering import NoSparkOption
 from mqctl.commands.report.trends_view import trends_document
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.over_time import TrendsReported
 from mqctl.model.spans import FAR, HOUR_MS
-from mqctl.operations.reports.run import NoSparkOption
 from mqctl.text import sentence
 
 EXAMPLES = (

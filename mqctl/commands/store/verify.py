@@ -10,10 +10,10 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.spark import ConfOption, OnSparkOption, OptionalMasterOption
+from mqctl.cli.sources.verifying import store_at, verifier
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.commands.store.verify_view import UnreadPart, verification_document, verification_exit
 from mqctl.errors import ExitCode, MqctlError
-from mqctl.operations.store.verifying import store_at, verifier
 from mqctl.rules.engine.unknown import odd_kind
 from mqctl.rules.engine.why_words import reason
 from mqctl.store.config_files import TOPICS, topic_configs

@@ -113,8 +113,8 @@ def write_page(file: Path, answer: TimelineAnswer, lang: Lang | None, limit: str
     import numpy as np
 
     from mqctl.cli.options.limit import most_of
+    from mqctl.cli.text_files import write_text
     from mqctl.commands.timeline.page import MOST_ROWS, MOST_SERIES, Charted, timeline_page
-    from mqctl.operations.reports.run import write_text
 
     over, stretch = answer.timeline.offsets, answer.timeline.stretch
     worst = sorted(range(len(over.names)), key=lambda place: -float(np.nanmax(over.lags[place], initial=0)))

@@ -62,7 +62,7 @@ def command(
     Stretches that nobody recorded are shown as such. Where there is more than fits, the gravest events are shown;
     machine formats have all. Ends with 74 where files of the recording could not be read; the rest is used.
     """
-    from mqctl.operations.recording.loop import require_libraries
+    from mqctl.recording.libraries import require_libraries
 
     stopped_ms = parse_span_ms(stopped)
     now = datetime.now().astimezone()

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from time import time
 from typing import TYPE_CHECKING
 
+from mqctl.cli.sources.running_recorder import running_place
 from mqctl.client.admin.cluster import Cluster
 from mqctl.commands.top.pages import LIVE, PAGES, About, PageName
 from mqctl.commands.top.visit import PageTables, Visit
 from mqctl.commands.top.walk_view import SPAN_MS, Past
 from mqctl.errors import MqctlError, RefusedError
-from mqctl.operations.recording.running import running_place
 from mqctl.render.document import Table
 from mqctl.text import sentence
 
@@ -102,7 +102,7 @@ def recall_from(cluster: Cluster, wanted: str | None) -> Recall:
 
 
 def _opened(place: str) -> Recording:
-    from mqctl.operations.recording.loop import require_libraries
+    from mqctl.recording.libraries import require_libraries
     from mqctl.recording.reader import open_recording
 
     require_libraries()

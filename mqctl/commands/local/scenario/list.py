@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.commands.local.scenario.running import scenario_row
 from mqctl.local.scenario_files import load_scenario, scenario_names
-from mqctl.operations.local.scenario import scenario_row
 from mqctl.render.scenarios import scenario_list_document
 
 EXAMPLES = ("mqctl local scenario list", "mqctl local scenario list -o wide")

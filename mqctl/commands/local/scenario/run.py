@@ -11,13 +11,13 @@ import typer
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
-from mqctl.cli.terminal.interrupts import wait_for_interrupt
+from mqctl.cli.terminal.interrupts import terminable, wait_for_interrupt
+from mqctl.commands.local.scenario.running import run_beside, running_scenario
 from mqctl.errors import ExitCode, UsageError
-from mqctl.local.keeping import Keeper, detach_keeper
+from mqctl.local.keeping import Keeper, detach_keeper, kept_scenario
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.model.command_line import command_line
-from mqctl.operations.local.scenario import kept_scenario, run_beside, running_scenario
 from mqctl.render.scenarios import running_document
 from mqctl.text import composed, sentence
 
@@ -82,7 +82,7 @@ def command(
         )
         return ExitCode.OK
     keeper = Keeper(places, name, declared, lambda line: tell(composed("mqctl: {line}", line=line)))
-    with kept_scenario(keeper, "consuming" if step else "last") as state:
+    with terminable(), kept_scenario(keeper, "consuming" if step else "last") as state:
         if words:
             return run_beside(keeper, words)
         for when in ("last", "back") if step else ():

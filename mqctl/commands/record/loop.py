@@ -6,17 +6,16 @@ import gc
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import tell
+from mqctl.cli.sources.running_recorder import lock_of, noted
 from mqctl.cli.terminal.interrupts import EndAsked, end_asked
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
+from mqctl.errors import DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.operations.recording.running import lock_of, noted
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_numbers
 from mqctl.store.exclusive_lock import exclusive_lock
@@ -39,19 +38,6 @@ class RecordPace:
     consumers_every_ms: int
     keep_ms: int
     count: int | None = None
-
-
-def require_libraries() -> None:
-    """Passes where what writes and reads recordings is installed. Raises ConfigurationError."""
-    missing = [name for name in ("pyarrow", "duckdb") if find_spec(name) is None]
-    if missing:
-        raise ConfigurationError(
-            sentence("could-not-work-recordings", "could not work with recordings"),
-            reason=sentence("recording-not-installed", "{missing:and} not installed", missing=missing),
-            remedy=sentence(
-                "recording-pip-install-record-adds", "pip install 'mqctl[record]', which adds Parquet and DuckDB"
-            ),
-        )
 
 
 def record(cluster: Cluster, place: str, pace: RecordPace, scope: Scope) -> int:

@@ -21,12 +21,11 @@ from mqctl.cli.options.spark import (
     wanted_of,
 )
 from mqctl.cli.terminal.progress import Report, step_progress
-from mqctl.errors import ExitCode, MqctlError, NotFoundError, StorageError, UsageError
+from mqctl.errors import ExitCode, MqctlError, NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, group_of, retry_topic
-from mqctl.store.own_files import write_named
 from mqctl.text import composed, joined, sentence
 
 if TYPE_CHECKING:
@@ -385,26 +384,3 @@ def scope_words(question: ReportOptions) -> str:
     ]
     parts += [f"{name} {value}" for name, value in (("since", question.since), ("until", question.until)) if value]
     return joined("; ", parts) or sentence("report-scope-all", "all groups and topics, everything that is stored")
-
-
-def refuse_unwritable(path: Path | None) -> None:
-    """Refuses a file whose directory is not there before long work is done for it. Raises StorageError."""
-    if path is not None and not path.parent.is_dir():
-        raise StorageError(
-            sentence("cannot-write", "cannot write {page}", page=path),
-            reason=sentence("directory-not-exist", "its directory does not exist"),
-        )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file of text.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
-    try:
-        write_named(path, text.encode())
-    except OSError as error:
-        raise StorageError(
-            sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)
-        ) from error

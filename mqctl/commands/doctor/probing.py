@@ -16,8 +16,8 @@ from mqctl.model.probe import SendProbe
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.operations.brokers.reach import VIP_BELOW
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
+from mqctl.snapshot.live.reach import VIP_BELOW
 
 _PORT_TIMEOUT_MS = 3_000
 _BODY = b"mqctl doctor --probe"

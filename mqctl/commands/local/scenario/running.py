@@ -1,15 +1,12 @@
-"""Running scenarios for commands: rows, the child that runs one command, and an end that nothing interrupts."""
+"""Scenarios as rows, what is to be known of one that runs, and a command that runs beside it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from signal import SIG_IGN, SIGINT, SIGTERM, signal
+from collections.abc import Sequence
 
-from mqctl.cli.terminal.interrupts import terminable
 from mqctl.local.faults import When
 from mqctl.local.keeping import Keeper
 from mqctl.local.looks import namesrv_by_room, typed_words
@@ -55,28 +52,6 @@ def running_scenario(scenario: Scenario, state: LocalCluster, when: When = "last
         next_commands=list(commands),
         next_commands_argv=[list(line.words) for line in commands],
     )
-
-
-@contextmanager
-def kept_scenario(keeper: Keeper, until: When = "last") -> Iterator[LocalCluster]:
-    """Starts a scenario and takes it away at the end, whatever happens; Ctrl-C and SIGTERM are such an end."""
-    with terminable():
-        try:
-            yield keeper.start(until)
-        finally:
-            with _undisturbed():
-                keeper.stop()
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C must not leave processes behind."""
-    before = {number: signal(number, SIG_IGN) for number in (SIGINT, SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal(number, handler)
 
 
 def run_beside(keeper: Keeper, words: Sequence[str]) -> int:

@@ -14,8 +14,8 @@ from mqctl.cli.sources.snapshot_source import LiveOptions
 from mqctl.errors import UsageError
 from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.operations.recording.loop import require_libraries
 from mqctl.recording.kinds import LookOutcome
+from mqctl.recording.libraries import require_libraries
 from mqctl.text import sentence
 
 if TYPE_CHECKING:

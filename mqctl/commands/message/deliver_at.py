@@ -8,10 +8,10 @@ from datetime import datetime
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import asking_of
+from mqctl.cli.sources.delay_ways import delay_ways, need_relay
 from mqctl.cli.times import parse_instant
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.delay_relay import for_later
-from mqctl.operations.delay.ways import delay_ways, need_relay
 from mqctl.text import sentence
 
 _TIMER = "TIMER_DELIVER_MS"

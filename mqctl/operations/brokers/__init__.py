@@ -1,1 +1,0 @@
-"""Topics and groups as a cluster lists them, and their traffic."""

@@ -1,1 +1,0 @@
-"""Local clusters: their rows, scenarios, the quickstart."""
