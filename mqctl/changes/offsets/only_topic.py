@@ -5,13 +5,12 @@ from __future__ import annotations
 from mqctl.changes.offsets.planning import all_answered
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import open_brokers
-from mqctl.cli.sources.groups import memberships_by_broker
-from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import UsageError
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import ask_offsets, masters_of
+from mqctl.snapshot.live.members import members_by_broker
 from mqctl.text import sentence
 
 _NAMED = 10
@@ -26,7 +25,7 @@ def only_topic(asking: Asking, group: str) -> str:
     """
     brokers = masters_of(open_brokers(asking))
     ask_offsets(asking, brokers, Scope(groups=frozenset({group})))
-    members = memberships_by_broker(LiveOrSaved(asking, None), brokers, group)
+    members = members_by_broker(asking, brokers, group)
     all_answered(brokers)
     topics = {topic for broker in brokers for _, topic, _ in broker.offsets}
     topics |= {item.topic for member in members.values() for item in member.subscriptions}

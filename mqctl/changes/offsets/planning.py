@@ -28,8 +28,6 @@ from mqctl.changes.plan.offsets import (
     plan_changes,
 )
 from mqctl.cli.sources.brokers import open_brokers
-from mqctl.cli.sources.groups import memberships_by_broker
-from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
@@ -40,6 +38,7 @@ from mqctl.model.plan import Callback, ClusterIdentity, Method, OffsetChange, Of
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_offsets, ask_settings, masters_of
+from mqctl.snapshot.live.members import members_by_broker
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses, searched, store_times
 from mqctl.text import sentence
 
@@ -104,7 +103,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     queues = _queues(asking, request)
     names = {queue.broker_name for queue in queues}
     touched = [broker for broker in brokers if broker.name in names]
-    members = memberships_by_broker(LiveOrSaved(asking, None), touched, request.group)
+    members = members_by_broker(asking, touched, request.group)
     all_answered(touched)
     situation = _situation(request, touched, members)
     if request.creates and situation.online:

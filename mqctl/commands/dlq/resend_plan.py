@@ -27,8 +27,6 @@ from mqctl.changes.messages.resend import Outlet, carry_out
 from mqctl.changes.plan.resend import decide
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
-from mqctl.cli.sources.groups import memberships_by_broker
-from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.message.outgoing import SendResult
@@ -51,6 +49,7 @@ from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.dead_letters import dead_letters
+from mqctl.snapshot.live.members import members_by_broker
 from mqctl.snapshot.live.resent import SentQuery, copy_id, find_copies, masters_in, target_routes
 from mqctl.store.exclusive_lock import who
 from mqctl.text import sentence
@@ -345,7 +344,7 @@ def _all_told(brokers: list[LiveBroker]) -> None:
 
 def _is_online(asking: Asking, brokers: list[LiveBroker], group: str) -> bool | None:
     """Tells whether a member of the group is online; None where a broker did not tell."""
-    members = memberships_by_broker(LiveOrSaved(asking, None), brokers, group)
+    members = members_by_broker(asking, brokers, group)
     if any(item.client_ids for item in members.values()):
         return True
     return None if any(broker.gaps for broker in brokers) else False

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.changes.plan.offsets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
@@ -26,6 +25,7 @@ from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.changes.offsets.planning import OffsetRequest
+    from mqctl.changes.plan.offsets import Target
 
 EXAMPLES = (
     "mqctl offset reset -g order-service -t orders --to-time 'yesterday 10:00'",
@@ -185,6 +185,8 @@ def _target(
     to_offset: int | None,
     shift_by: int | None,
 ) -> list[Target]:
+    from mqctl.changes.plan.offsets import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffset
+
     targets: list[Target] = []
     if to_time is not None or by_duration is not None:
         targets += _times(to_time, by_duration)
@@ -197,6 +199,7 @@ def _target(
 
 
 def _times(to_time: str | None, by_duration: str | None) -> list[Target]:
+    from mqctl.changes.plan.offsets import ToTime
     from mqctl.cli.times import parse_instant
 
     now = datetime.now().astimezone()

@@ -71,6 +71,12 @@ def gather_memberships(
     return with_proxied(asking, brokers, wanted, {number: tuple(items) for number, items in memberships.items()})
 
 
+def members_by_broker(asking: Asking, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
+    """Returns what each broker says of one group's members, by the name of the broker."""
+    memberships = gather_memberships(asking, brokers, Scope(groups=frozenset({group})))
+    return {brokers[number].name: items[0] for number, items in memberships.items()}
+
+
 def with_proxied(
     asking: Asking,
     brokers: list[LiveBroker],
