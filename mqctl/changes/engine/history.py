@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from mqctl.changes.engine.records import (
@@ -22,6 +22,7 @@ from mqctl.changes.engine.run import journal
 from mqctl.changes.plan.follow import follow_again
 from mqctl.cli.emit import note, tell
 from mqctl.errors import BadInputError, ExitCode
+from mqctl.model.column import CellKind, column
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part, exit_code_of
 from mqctl.model.lazy_dataclass import dataclass
@@ -45,20 +46,20 @@ class HistoryEntry:
         target, method, queues: of a change of offsets: where to, how, and each queue with its old offset.
     """
 
-    id: str
-    made_at_ms: int
-    kind: str
-    subject: str
-    part_count: int
-    state: str
-    who: str
-    cluster: str | None
-    undoes: str | None
-    back: str | None
-    undone_by: str | None = None
+    id: str = field(metadata=column("id"))
+    made_at_ms: int = field(metadata=column("when", CellKind.TIME_MS))
+    kind: str = field(metadata=column("change"))
+    subject: str = field(metadata=column("of"))
+    part_count: int = field(metadata=column("parts", CellKind.COUNT))
+    state: str = field(metadata=column("state", CellKind.WORDS))
+    who: str = field(metadata=column("who", wide=True))
+    cluster: str | None = field(metadata=column("cluster", wide=True))
+    undoes: str | None = field(metadata=column("undoes", wide=True))
+    back: str | None = field(metadata=column("undo with", none="none", wide=True))
+    undone_by: str | None = field(default=None, metadata=column("undone by", none=""))
     back_argv: list[str] | None = None
     group: str | None = None
-    target: str | None = None
+    target: str | None = field(default=None, metadata=column("target", none="", wide=True))
     method: str | None = None
     queues: list[QueuePart] | None = None
     target_key: str | None = None

@@ -6,36 +6,15 @@ from dataclasses import field
 from typing import Any
 
 from mqctl.changes.engine.records import OffsetRecord, QueuePart, way_back
+from mqctl.model.column import CellKind, column, columns_of
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.model.said import Said, said
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.text import Word, composed, keep_texts, key_of, sentence, values_of
 
-PLAN_COLUMNS = (
-    Column("topic", "topic"),
-    Column("broker_name", "broker"),
-    Column("queue_id", "queue", CellKind.COUNT),
-    Column("old", "offset", CellKind.COUNT, none="none"),
-    Column("new", "new offset", CellKind.COUNT),
-    Column("delta", "delta", CellKind.COUNT),
-    Column("replayed_count", "replayed", CellKind.COUNT),
-    Column("skipped_count", "skipped", CellKind.COUNT),
-    Column("new_store_time_ms", "stored at", CellKind.TIME_MS, none="end"),
-    Column("min_offset", "min", CellKind.COUNT, wide=True),
-    Column("max_offset", "max", CellKind.COUNT, wide=True),
-    Column("note", "note", CellKind.WORDS, none=""),
-)
-_FIRST_READ = Column("first_read_count", "to consume", CellKind.COUNT)
-_BEGIN_COLUMNS = tuple(
-    _FIRST_READ if column.key == "replayed_count" else column
-    for column in PLAN_COLUMNS
-    if column.key not in ("delta", "skipped_count")
-)
-"""Of a group that has no offset yet: it consumes nothing again, and skips nothing."""
-CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
 OUTCOME_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
@@ -56,22 +35,30 @@ class PlannedQueue:
         first_read_count: messages that will be consumed of a queue in which the group has no offset so far.
     """
 
-    topic: str
-    broker_name: str
-    queue_id: int
-    min_offset: int
-    max_offset: int
-    old: int | None
-    new: int
-    delta: int
-    replayed_count: int
-    first_read_count: int
-    skipped_count: int
-    new_store_time_ms: int | None
-    note: str | None
-    broker_address: str
+    topic: str = field(metadata=column("topic"))
+    broker_name: str = field(metadata=column("broker"))
+    queue_id: int = field(metadata=column("queue", CellKind.COUNT))
+    min_offset: int = field(metadata=column("min", CellKind.COUNT, wide=True))
+    max_offset: int = field(metadata=column("max", CellKind.COUNT, wide=True))
+    old: int | None = field(metadata=column("offset", CellKind.COUNT, none="none"))
+    new: int = field(metadata=column("new offset", CellKind.COUNT))
+    delta: int = field(metadata=column("delta", CellKind.COUNT))
+    replayed_count: int = field(metadata=column("replayed", CellKind.COUNT))
+    first_read_count: int = field(metadata=column("to consume", CellKind.COUNT))
+    skipped_count: int = field(metadata=column("skipped", CellKind.COUNT))
+    new_store_time_ms: int | None = field(metadata=column("stored at", CellKind.TIME_MS, none="end"))
+    note: str | None = field(metadata=column("note", CellKind.WORDS, none=""))
+    broker_address: str = field(metadata=column("address"))
     note_key: str | None = None
     note_values: dict[str, Any] | None = None
+
+
+_QUEUE = ("topic", "broker_name", "queue_id", "old", "new")
+_BOUNDS = ("new_store_time_ms", "min_offset", "max_offset", "note")
+PLAN_COLUMNS = columns_of(PlannedQueue, *_QUEUE, "delta", "replayed_count", "skipped_count", *_BOUNDS)
+_BEGIN_COLUMNS = columns_of(PlannedQueue, *_QUEUE, "first_read_count", *_BOUNDS)
+"""Of a group that has no offset yet: it consumes nothing again, and skips nothing."""
+CSV_COLUMNS = (*PLAN_COLUMNS, *columns_of(PlannedQueue, "broker_address"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

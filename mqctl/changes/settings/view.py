@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from mqctl.changes.engine.records import SettingRecord, way_back
+from mqctl.model.column import CellKind, column, columns_of
 from mqctl.model.command_line import shell_words
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
@@ -14,28 +15,9 @@ from mqctl.model.numbers import decimal
 from mqctl.model.said import Said, said
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.text import Word, key_of, sentence, values_of
 
-PLAN_COLUMNS = (
-    Column("place", "place"),
-    Column("kind", "what", CellKind.WORDS),
-    Column("subject", "name"),
-    Column("was", "is", none="none"),
-    Column("becomes", "becomes", none="none"),
-    Column("note", "note", CellKind.WORDS, none=""),
-    Column("address", "address", wide=True),
-    Column("stage", "stage", CellKind.COUNT, wide=True),
-)
-OUTCOME_COLUMNS = (
-    Column("place", "place"),
-    Column("kind", "what", CellKind.WORDS),
-    Column("subject", "name"),
-    Column("was", "was", none="none"),
-    Column("becomes", "requested", none="none"),
-    Column("state", "state", CellKind.WORDS),
-    Column("reason", "why", CellKind.WORDS, none=""),
-)
 # What a new or deleted topic or group is told by; the rest is in the machine form.
 _SEVERAL = 2
 _TELLING = ("read_queue_count", "write_queue_count", "perm", "retry_max_times", "retry_queue_count", "consume_enable")
@@ -45,19 +27,22 @@ _TELLING = ("read_queue_count", "write_queue_count", "perm", "retry_max_times", 
 class PlannedStep:
     """One step of a plan; `was` and `becomes` are what changes, in words."""
 
-    kind: str
-    place: str
-    address: str
-    subject: str
+    kind: str = field(metadata=column("what", CellKind.WORDS))
+    place: str = field(metadata=column("place"))
+    address: str = field(metadata=column("address", wide=True))
+    subject: str = field(metadata=column("name"))
     old: Mapping[str, str] | None
     new: Mapping[str, str] | None
-    was: str | None
-    becomes: str | None
-    stage: int
+    was: str | None = field(metadata=column("is", none="none"))
+    becomes: str | None = field(metadata=column("becomes", none="none"))
+    stage: int = field(metadata=column("stage", CellKind.COUNT, wide=True))
     moves: bool
-    note: str | None
+    note: str | None = field(metadata=column("note", CellKind.WORDS, none=""))
     note_key: str | None = None
     note_values: dict[str, Any] | None = None
+
+
+PLAN_COLUMNS = columns_of(PlannedStep, "place", "kind", "subject", "was", "becomes", "note", "address", "stage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +82,22 @@ class SettingPlanReport:
 class ChangedStep:
     """One step of a change: `confirmed`, `not-moved`, `unknown`, or `planned` where it was interrupted before."""
 
-    kind: str
-    place: str
+    kind: str = field(metadata=column("what", CellKind.WORDS))
+    place: str = field(metadata=column("place"))
     address: str
-    subject: str
+    subject: str = field(metadata=column("name"))
     old: Mapping[str, str] | None
     new: Mapping[str, str] | None
     found: Mapping[str, str] | None
-    was: str | None
-    becomes: str | None
-    state: str
-    reason: str | None
+    was: str | None = field(metadata=column("was", none="none"))
+    becomes: str | None = field(metadata=column("requested", none="none"))
+    state: str = field(metadata=column("state", CellKind.WORDS))
+    reason: str | None = field(metadata=column("why", CellKind.WORDS, none=""))
     reason_key: str | None = None
     reason_values: dict[str, Any] | None = None
+
+
+OUTCOME_COLUMNS = columns_of(ChangedStep, "place", "kind", "subject", "was", "becomes", "state", "reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,24 +6,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from mqctl.changes.engine.history import HistoryEntry
+from mqctl.model.column import columns_of
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.said import Said, said
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.text import Word, sentence
 
-HISTORY_COLUMNS = (
-    Column("id", "id"),
-    Column("made_at_ms", "when", CellKind.TIME_MS),
-    Column("kind", "change"),
-    Column("subject", "of"),
-    Column("part_count", "parts", CellKind.COUNT),
-    Column("state", "state", CellKind.WORDS),
-    Column("undone_by", "undone by", none=""),
-    Column("back", "undo with", none="none", wide=True),
-    Column("who", "who", wide=True),
-    Column("cluster", "cluster", wide=True),
-    Column("target", "target", none="", wide=True),
-    Column("undoes", "undoes", wide=True),
+HISTORY_COLUMNS = columns_of(
+    HistoryEntry,
+    "id",
+    "made_at_ms",
+    "kind",
+    "subject",
+    "part_count",
+    "state",
+    "undone_by",
+    "back",
+    "who",
+    "cluster",
+    "target",
+    "undoes",
 )
 _ENDED = ("confirmed",)
 
