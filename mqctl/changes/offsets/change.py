@@ -170,7 +170,7 @@ def run_offset_change(asking: Asking, request: OffsetRequest, consent: OffsetCon
     """Plans, and carries the plan out when asked to.
 
     Raises:
-        MqctlError: as `make_plan` and `mqctl.changes.engine.run.run`.
+        MqctlError: as `make_plan` and `run_change`.
     """
 
     def planned(_: OffsetPlan, shown: Document) -> None:

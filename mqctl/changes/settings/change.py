@@ -150,7 +150,7 @@ def run_setting_change(
     """Plans on the target, and carries the plan out when asked to; returns what to show and the exit code.
 
     Raises:
-        MqctlError: as `make` and `mqctl.changes.engine.run.run`.
+        MqctlError: as `make` and `run_change`.
     """
     with target.open() as cluster:
         change = SettingChange(cluster, target, make, after, secrets)

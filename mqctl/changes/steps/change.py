@@ -144,7 +144,7 @@ def run_steps(change: StepChange, consent: Consent) -> tuple[Document, int]:
     """Shows a plan, or carries it out; returns what to show and the exit code, 1 at least where a step was left out.
 
     Raises:
-        MqctlError: as `mqctl.changes.engine.run.run`.
+        MqctlError: as `run_change`.
     """
     left_out: list[bool] = []
     done = run_change(change, consent, planned=lambda plan, _: left_out.append(bool(plan.left_out)))

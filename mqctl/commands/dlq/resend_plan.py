@@ -182,7 +182,7 @@ def run_resend(
     """Plans, and sends when asked to.
 
     Raises:
-        MqctlError: as `make_plan` and `mqctl.changes.engine.run.run`.
+        MqctlError: as `make_plan` and `run_change`.
     """
     doubtful: list[bool] = []
 

@@ -24,7 +24,7 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
     """Points a group at the beginning of what is to be replayed; its end is kept for `replay status`.
 
     Raises:
-        MqctlError: as `ranges_of` and `mqctl.changes.offsets.change.run`.
+        MqctlError: as `ranges_of` and `run_offset_change`.
     """
     # A queue without an offset would begin wherever its consumers like to, at its first message perhaps.
     ranges = by_queue(ranges_of(asking, source, every_queue=True))

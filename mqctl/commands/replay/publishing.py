@@ -168,7 +168,7 @@ def run_publishing(asking: Asking, consent: Consent, make: Callable[[], PublishP
     """Plans, and publishes when asked to.
 
     Raises:
-        MqctlError: as `make` and `mqctl.changes.engine.run.run`.
+        MqctlError: as `make` and `run_change`.
     """
     book = journal()
     if consent.execute:
