@@ -49,8 +49,8 @@ from mqctl.commands.store.verify_view import Verification
 from mqctl.commands.subscription.view import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.commands.top.view import TopFrame
 from mqctl.commands.topic.entries_view import EntryList
+from mqctl.commands.topic.rows import Route, TopicDescription, TopicListReport
 from mqctl.commands.topic.traffic_view import Traffic
-from mqctl.commands.topic.view import Route, TopicDescription, TopicListReport
 from mqctl.commands.transaction.list_view import TransactionCheckReport
 from mqctl.commands.transaction.view import TransactionDetail, TransactionList
 from mqctl.lag.current import LagReport

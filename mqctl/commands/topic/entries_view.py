@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import field
 
 import msgspec
 
+from mqctl.model.column import CellKind, column, columns_of
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.text import sentence
 
-_COLUMNS = (
-    Column("broker", "broker"),
-    Column("queue_offset", "queue offset", CellKind.COUNT),
-    Column("physical_offset", "physical offset", CellKind.COUNT),
-    Column("size_bytes", "size", CellKind.BYTES),
-    Column("tags_code", "tags code"),
-    Column("store_time_ms", "stored", CellKind.TIME_MS),
-)
 # Codes up to it are places of extended units (`ConsumeQueueExt.MAX_ADDR`).
 _ADDRESSES_END = -(1 << 31) - 1
-_VERDICT = (Column("passes", "passes", CellKind.FLAG, none="?"), Column("bit_map", "bit map", wide=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +32,19 @@ class EntryRow:
         problem: what the broker said of this entry.
     """
 
-    broker: str
-    queue_offset: int
-    physical_offset: int
-    size_bytes: int
-    tags_code: int
-    store_time_ms: int | None
-    bit_map: str | None
-    passes: bool | None
+    broker: str = field(metadata=column("broker"))
+    queue_offset: int = field(metadata=column("queue offset", CellKind.COUNT))
+    physical_offset: int = field(metadata=column("physical offset", CellKind.COUNT))
+    size_bytes: int = field(metadata=column("size", CellKind.BYTES))
+    tags_code: int = field(metadata=column("tags code"))
+    store_time_ms: int | None = field(metadata=column("stored", CellKind.TIME_MS))
+    bit_map: str | None = field(metadata=column("bit map", wide=True))
+    passes: bool | None = field(metadata=column("passes", CellKind.FLAG, none="?"))
     problem: str | None
+
+
+_COLUMNS = columns_of(EntryRow, "broker", "queue_offset", "physical_offset", "size_bytes", "tags_code", "store_time_ms")
+_VERDICT = columns_of(EntryRow, "passes", "bit_map")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from time import time
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
-from mqctl.commands.topic.view import GroupOfTopic, QueueRow, queue_rows
+from mqctl.commands.topic.rows import GroupOfTopic, QueueRow, queue_rows
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
+from mqctl.model.column import CellKind, column, columns_of
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render.document import CellKind, Column, Document, Table
-
-COLUMNS = (
-    Column("topic", "topic"),
-    Column("in_tps", "in/s", none="?"),
-    Column("in_day_count", "in 24 h", CellKind.COUNT, none="?"),
-    Column("group", "group", none="nobody"),
-    Column("out_tps", "out/s", none="?"),
-    Column("out_day_count", "out 24 h", CellKind.COUNT, none="?"),
-)
+from mqctl.render.document import Document, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +40,15 @@ class Traffic:
 class TrafficRow:
     """A group of a topic beside what came into that; a topic that has none stands alone."""
 
-    topic: str
-    in_tps: float | None
-    in_day_count: int | None
-    group: str | None = None
-    out_tps: float | None = 0.0
-    out_day_count: int | None = 0
+    topic: str = field(metadata=column("topic"))
+    in_tps: float | None = field(metadata=column("in/s", none="?"))
+    in_day_count: int | None = field(metadata=column("in 24 h", CellKind.COUNT, none="?"))
+    group: str | None = field(default=None, metadata=column("group", none="nobody"))
+    out_tps: float | None = field(default=0.0, metadata=column("out/s", none="?"))
+    out_day_count: int | None = field(default=0, metadata=column("out 24 h", CellKind.COUNT, none="?"))
+
+
+COLUMNS = columns_of(TrafficRow)
 
 
 def traffic_document(topics: Sequence[TopicTraffic]) -> Document:

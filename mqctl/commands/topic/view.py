@@ -4,191 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mqctl.commands.topic.rows import (
+    GroupOfTopic,
+    QueueRow,
+    Route,
+    RouteRow,
+    TopicDescription,
+    TopicListReport,
+    TopicOnBroker,
+    TopicRow,
+)
+from mqctl.model.column import columns_of
 from mqctl.model.command_line import command_line
 from mqctl.model.config import TopicConfig, perm_text
 from mqctl.model.counts import counted
 from mqctl.model.lag import QueueLag
-from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
-from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.text import sentence
 
-LIST_COLUMNS = (
-    Column("topic", "topic"),
-    Column("kind", "kind", CellKind.WORDS),
-    Column("brokers", "brokers"),
-    Column("read_queue_count", "read queues", CellKind.COUNT),
-    Column("write_queue_count", "write queues", CellKind.COUNT),
-    Column("perm", "perm"),
-    Column("order", "ordered", CellKind.FLAG, wide=True),
-)
-CONFIG_COLUMNS = (
-    Column("broker", "broker"),
-    Column("read_queue_count", "read queues", CellKind.COUNT),
-    Column("write_queue_count", "write queues", CellKind.COUNT),
-    Column("perm", "perm"),
-    Column("order", "ordered", CellKind.FLAG),
-    Column("message_type", "message.type"),
-)
-ROUTE_COLUMNS = (
-    Column("broker", "broker"),
-    Column("cluster", "cluster"),
-    Column("read_queue_count", "read queues", CellKind.COUNT),
-    Column("write_queue_count", "write queues", CellKind.COUNT),
-    Column("perm", "perm"),
-    Column("master", "master", none="none"),
-    Column("slaves", "slaves"),
-)
-QUEUE_COLUMNS = (
-    Column("broker", "broker"),
-    Column("queue_id", "queue", CellKind.COUNT),
-    Column("min_offset", "min offset", CellKind.COUNT),
-    Column("max_offset", "max offset", CellKind.COUNT),
-    Column("message_count", "messages", CellKind.COUNT),
-    Column("last_store_time_ms", "last message", CellKind.TIME_MS),
-)
-RETAINED_COLUMNS = (
-    *QUEUE_COLUMNS[:-1],
-    Column("first_store_time_ms", "first message", CellKind.TIME_MS),
-    QUEUE_COLUMNS[-1],
-    Column("retained_ms", "retained", CellKind.DURATION_MS),
-)
-GROUP_COLUMNS = (Column("group", "consumer group"), Column("consume_mode", "mode"), Column("brokers", "brokers"))
-
-
+LIST_COLUMNS = columns_of(TopicRow)
+CONFIG_COLUMNS = columns_of(TopicOnBroker)
+ROUTE_COLUMNS = columns_of(RouteRow)
+_BOUNDS = ("broker", "queue_id", "min_offset", "max_offset", "message_count")
+QUEUE_COLUMNS = columns_of(QueueRow, *_BOUNDS, "last_store_time_ms")
+RETAINED_COLUMNS = columns_of(QueueRow, *_BOUNDS, "first_store_time_ms", "last_store_time_ms", "retained_ms")
+GROUP_COLUMNS = columns_of(GroupOfTopic, "group", "consume_mode", "brokers")
 CONSUMER_COLUMNS = (
-    Column("group", "group"),
-    Column("broker_name", "broker"),
-    Column("queue_id", "queue", CellKind.COUNT),
+    *columns_of(QueueLag, "group", "broker_name", "queue_id"),
     Column("consume_mode", "mode"),
-    Column("owner_text", "owner", none="?"),
+    *columns_of(QueueLag, "owners"),
     Column("address_text", "owner address"),
-    Column("lag_count", "lag", CellKind.COUNT, none="?"),
-    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
-    Column("cached_count", "cached", CellKind.COUNT, none="?"),
+    *columns_of(QueueLag, "lag_count", "lag_ms", "cached_count"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRow:
-    """One topic, all brokers together; queue counts are sums over the brokers.
-
-    Attributes:
-        kind: `normal`, `retry`, `dead-letter` or `system`.
-        perm: as mqadmin writes it; several where brokers differ.
-    """
-
-    topic: str
-    kind: str
-    brokers: str
-    read_queue_count: int
-    write_queue_count: int
-    perm: str
-    order: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicListReport:
-    """Machine form of `topic list`."""
-
-    topics: list[TopicRow]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicOnBroker:
-    """A topic's settings on one broker.
-
-    Attributes:
-        message_type: 5.x only: what producers may send, `FIFO` for instance; None where the topic does not say.
-    """
-
-    broker: str
-    read_queue_count: int
-    write_queue_count: int
-    perm: str
-    order: bool
-    message_type: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueRow:
-    """One queue of a topic.
-
-    Attributes:
-        first_store_time_ms: only where it is asked for.
-        retained_ms: span of time between its first and its last message.
-    """
-
-    broker: str
-    queue_id: int
-    min_offset: int
-    max_offset: int
-    message_count: int
-    last_store_time_ms: int | None
-    first_store_time_ms: int | None = None
-    retained_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupOfTopic:
-    """A consumer group that subscribes a topic or has offsets on it.
-
-    Attributes:
-        consume_mode: `POP` or `PULL` as brokers have it set for the group on this topic (5.x, 402), both when they
-            differ; None where nothing is set, which means PULL for clients that do not go by a proxy.
-    """
-
-    group: str
-    brokers: str
-    consume_mode: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicDescription:
-    """Machine form of `topic describe`.
-
-    Attributes:
-        consumers: each group in each queue that --queue chose; None without it.
-    """
-
-    topic: str
-    kind: str
-    brokers: list[TopicOnBroker]
-    queues: list[QueueRow]
-    groups: list[GroupOfTopic]
-    message_count: int
-    consumers: list[QueueLag] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteRow:
-    """The queues of a topic on one broker, with the broker's addresses."""
-
-    broker: str
-    cluster: str
-    read_queue_count: int
-    write_queue_count: int
-    perm: str
-    master: str | None
-    slaves: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """Machine form of `topic route`.
-
-    Attributes:
-        order_conf: fixed queues of an ordered topic.
-        differing: name servers that answer otherwise than the first.
-    """
-
-    topic: str
-    order_conf: str | None
-    brokers: list[RouteRow]
-    name_servers: list[str]
-    differing: list[str]
 
 
 def kind_of(topic: str, reserved: Iterable[str] = ()) -> str:
@@ -217,29 +66,6 @@ def list_document(rows: Sequence[TopicRow]) -> Document:
     """Builds the document of `topic list`."""
     value = TopicListReport(topics=list(rows))
     return Document(schema="topic.list/1", value=value, records=rows, blocks=[Table(LIST_COLUMNS, rows)])
-
-
-def queue_rows(queues: Iterable[tuple[str, QueueState]]) -> list[QueueRow]:
-    """Builds the rows of queues, given with their broker's name."""
-    return [
-        QueueRow(
-            broker=broker,
-            queue_id=queue.queue_id,
-            min_offset=queue.min_offset,
-            max_offset=queue.max_offset,
-            message_count=queue.message_count,
-            last_store_time_ms=queue.last_store_time_ms,
-            first_store_time_ms=queue.first_store_time_ms,
-            retained_ms=_retained_ms(queue),
-        )
-        for broker, queue in queues
-    ]
-
-
-def _retained_ms(queue: QueueState) -> int | None:
-    if queue.first_store_time_ms is None or queue.last_store_time_ms is None:
-        return None
-    return max(0, queue.last_store_time_ms - queue.first_store_time_ms)
 
 
 def _with_mode(columns: Sequence[Column], rows: Sequence[GroupOfTopic | QueueLag]) -> Sequence[Column]:
