@@ -84,3 +84,12 @@ def test_views_and_rows_ask_nobody(noun: str) -> None:
         if f"{each}.".startswith(tuple(f"{room}." for room in _ASKING))
     }
     assert not asking
+
+
+def test_plans_do_not_know_what_performs_them() -> None:
+    """What only plans cannot reach what sends: neither the noun's own performer nor one of `mqctl.changes`."""
+    own = {module: names for noun in NOUNS for module, names in imports_of(noun).items()}
+    plans = {module for module in own if module.endswith(("_plan", ".plan"))}
+    performers = ("_perform", ".perform")
+    assert plans and any(module.endswith(performers) for module in own)
+    assert {(plan, name) for plan in plans for name in own[plan] if name.endswith(performers)} == set()

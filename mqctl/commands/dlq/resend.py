@@ -77,7 +77,8 @@ def command(
 
         check_topic(to_topic)
     from mqctl.changes.engine.run import Consent
-    from mqctl.commands.dlq.resend_plan import LetterRequest, run_resend
+    from mqctl.commands.dlq.resend_perform import run_resend
+    from mqctl.commands.dlq.resend_plan import LetterRequest
 
     choice = letter_choice(key, message_id, since, until, broker)
     request = LetterRequest(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)
