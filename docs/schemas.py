@@ -12,7 +12,7 @@ from mqctl.changes.plan.settings_file import SettingsFile
 from mqctl.changes.settings.view import SettingChangeReport, SettingPlanReport
 from mqctl.changes.steps.view import StepReport
 from mqctl.cli.version import VersionReport
-from mqctl.commands.acl.view import AccessExplanation, AccessReport
+from mqctl.commands.acl.rows import AccessExplanation, AccessReport
 from mqctl.commands.allocation.simulate_view import Simulation
 from mqctl.commands.allocation.view import AllocationReport
 from mqctl.commands.broker.reach_view import PortList
@@ -36,7 +36,7 @@ from mqctl.commands.message.trace_view import TraceReport
 from mqctl.commands.meta.commands_view import CommandList, MqadminList
 from mqctl.commands.meta.version_view import Supported
 from mqctl.commands.playbook.view import DryRun, PlaybookList, PlaybookShown
-from mqctl.commands.producer.view import ProducerList
+from mqctl.commands.producer.rows import ProducerList
 from mqctl.commands.replay.follow_view import FollowPlan, FollowReport
 from mqctl.commands.replay.view import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.commands.report.backlog_view import BacklogReport

@@ -3,103 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from mqctl.commands.acl.rows import AccessExplanation, AccessFileRow, AccessReport, AccessRow, ExplainedDecision
 from mqctl.model.access import AccessEntry, AccessFile, AccessState, AccessUser, Decision
-from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render.document import CellKind, Column, Document, Table
-from mqctl.text import keep_texts, sentence
+from mqctl.model.column import columns_of
+from mqctl.render.document import Document, Table
+from mqctl.text import sentence
 
-LIST_COLUMNS = (
-    Column("user", "user"),
-    Column("user_type", "type"),
-    Column("user_status", "status"),
-    Column("resource", "resource", none="none"),
-    Column("decision", "decision", none=""),
-    Column("actions", "actions", none=""),
-    Column("sources", "from", none="anywhere"),
-    Column("brokers", "brokers"),
-    Column("policy", "policy", none="", wide=True),
+LIST_COLUMNS = columns_of(
+    AccessRow, "user", "user_type", "user_status", "resource", "decision", "actions", "sources", "brokers", "policy"
 )
-FILE_COLUMNS = (
-    Column("broker", "broker"),
-    Column("path", "file"),
-    Column("change_count", "changes by request", CellKind.COUNT),
-    Column("changed_time_ms", "last change", CellKind.TIME_MS),
-)
-EXPLAIN_COLUMNS = (
-    Column("broker", "broker"),
-    Column("decision", "decision"),
-    Column("resource", "by entry", none="none"),
-    Column("reason", "why"),
-    Column("against", "overridden", none=""),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessRow:
-    """One entry of a user, or a user without any, with the brokers that have it so."""
-
-    user: str
-    user_type: str
-    user_status: str
-    resource: str | None
-    decision: str | None
-    actions: str | None
-    sources: str | None
-    policy: str | None
-    brokers: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessFileRow:
-    """One file of a 4.9 broker's access list."""
-
-    broker: str
-    path: str
-    change_count: int
-    changed_time_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessReport:
-    """Machine form of `acl list`; `files` are those of 4.9 brokers, whose accounts no request tells."""
-
-    entries: list[AccessRow]
-    files: list[AccessFileRow]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedDecision:
-    """What one broker decides.
-
-    Attributes:
-        decision: `Allow` or `Deny`.
-        resource: of the entry that decides.
-        against: resources of entries that fit as well and say the opposite: the order of additions decided.
-    """
-
-    broker: str
-    decision: str
-    resource: str | None
-    reason: str
-    against: str | None
-    reason_key: str | None = None
-    reason_values: dict[str, Any] | None = None
-
-    def __post_init__(self) -> None:
-        keep_texts(self, "reason")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessExplanation:
-    """Machine form of `acl explain`."""
-
-    user: str
-    action: str
-    resource: str
-    address: str
-    brokers: list[ExplainedDecision]
+FILE_COLUMNS = columns_of(AccessFileRow)
+EXPLAIN_COLUMNS = columns_of(ExplainedDecision)
 
 
 def access_document(

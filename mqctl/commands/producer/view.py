@@ -4,41 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mqctl.model.lazy_dataclass import dataclass
+from mqctl.commands.producer.rows import ProducerList, ProducerRow
+from mqctl.model.column import columns_of
 from mqctl.model.member import Member, ProducerMembership, is_grpc_client
 from mqctl.protocol.codes import version_text
-from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.render.document import Document, Table
 from mqctl.text import sentence
 
-PRODUCER_COLUMNS = (
-    Column("group", "producer group"),
-    Column("client_id", "client id"),
-    Column("addresses", "address"),
-    Column("language", "language"),
-    Column("version", "version"),
-    Column("brokers", "connected to"),
-    Column("last_heartbeat_ms", "last heartbeat", CellKind.TIME_MS, wide=True),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerRow:
-    """One producer; `last_heartbeat_ms` is the newest that a broker got, epoch milliseconds."""
-
-    group: str
-    client_id: str
-    addresses: str
-    language: str | None
-    version: str | None
-    brokers: str
-    last_heartbeat_ms: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerList:
-    """Machine form of `producer list`."""
-
-    producers: list[ProducerRow]
+PRODUCER_COLUMNS = columns_of(ProducerRow)
 
 
 def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> Document:
