@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from embedded_broker import EmbeddedCluster
+from embedded_broker import Answer, EmbeddedCluster
 from mqctl.model.message import DELAY
 from mqctl.protocol.bodies_cluster import DelayOffsetTable, KVTable, TopicRouteData
+from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.frame import FrameDecoder, RemotingCommand, encode
 from mqctl.protocol.requests_admin import GetAllDelayOffset, GetBrokerRuntimeInfo
 from mqctl.protocol.requests_client import GetMaxOffset, QueryConsumerOffset, UpdateConsumerOffset
@@ -195,6 +196,33 @@ def test_a_slave_stands_in_for_readers_and_the_master_takes_its_offsets_back(clu
         assert DelayOffsetTable.from_bytes(peer.call(GetAllDelayOffset()).body).offset_table == {3: 1}
         assert peer.call(send("T"), b"again").code == 0
     wait_until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_slave_sends_what_falls_due_to_others_also_where_the_route_has_its_own_as_writable(others: int) -> None:
+    """A slave that answers for its master is listed as master: it is never its own way out."""
+    names = tuple(f"broker-{letter}" for letter in "abc"[: 1 + others])
+    settings = {**ACTING, "enableRemoteEscape": "true"}
+    with EmbeddedCluster(version="5.3.3", brokers=names, slaves=1, time_scale=20.0, settings=settings) as cluster:
+        master, slave = cluster.broker("broker-a"), cluster.broker("broker-a-s")
+        for name in names:
+            with Peer(cluster.broker(name).address) as peer:
+                assert peer.call(send("T"), b"first").code == 0
+        master.on_loop(lambda broker: broker.schedule.pause())
+        with Peer(master.address) as peer:
+            for _ in range(8):
+                assert peer.call(send("T", properties={DELAY: "3"}), b"late").code == 0
+        wait_until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
+        with Peer(cluster.namesrv) as namesrv:
+            known = namesrv.call(GetRouteInfo(topic="T", accept_standard_json_only=True)).body
+        as_master = known.replace(master.address.encode(), slave.address.encode())
+        assert (as_master != known, known.count(b'"perm":6')) == (True, len(names))
+        cluster.fault(RequestCode.GET_ROUTEINFO_BY_TOPIC, Answer(code=0, body=as_master), where={"topic": "T"})
+        cluster.record_requests()
+        master.kill()
+        wait_until(lambda: sum(stored(cluster, name) for name in names[1:]) == 8 + others)
+        assert {stored(cluster, name) for name in names[1:]} == {1 + 8 // others}
+        assert cluster.requests(RequestCode.SEND_MESSAGE_V2, server="broker-a-s") == []
 
 
 def test_old_name_servers_are_asked_in_requests_that_they_know() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +39,8 @@ START_MS = 1_700_000_000_000
 TICK_MS, TIMEOUT_MS = 1_000, 6_000
 HOUR_MS = 3_600_000
 CHECK = RequestCode.CHECK_TRANSACTION_STATE
+BODY_LENGTH_AT = 84
+"""Where a record says how long its body is."""
 IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 
 
@@ -221,6 +226,33 @@ def test_what_is_committed_is_the_message_that_was_sent(side: Side) -> None:
     assert (got.properties["REAL_TOPIC"], got.properties["REAL_QID"]) == ("TopicTx", "3")
     assert side.ops() == [b"1"]
     assert [one.properties["TAGS"] for one in side.entries(OP_TOPIC)] == ["d"]
+
+
+@each("version, has_id", [("4.9.8", False), ("5.3.3", True)])
+def test_5x_writes_the_unique_key_into_a_half_message_as_transaction_id(version: str, has_id: bool) -> None:
+    for side in opened(version):
+        assert side.peer.call(side.half("K9").end()).code == 0
+        (waiting,), (committed,) = side.entries(HALF_TOPIC), stored(side.peer, "TopicTx")
+        expected = "K9" if has_id else None
+        assert [one.properties.get("__transactionId__") for one in (waiting, committed)] == [expected] * 2
+
+
+@each("other_bits", [0, 1, 2, 3])
+def test_a_commit_changes_the_two_bits_of_its_kind_alone(side: Side, other_bits: int) -> None:
+    """1 is a compressed body, 2 a message with several tags."""
+    body = zlib.compress(b"body") if other_bits & 1 else b"body"
+    properties = {"UNIQ_KEY": "K", "TRAN_MSG": "true", "PGROUP": "GP"}
+    assert side.peer.call(send("TopicTx", properties=properties, sys_flag=4 | other_bits), body).code == 0
+    *_, waiting = side.entries(HALF_TOPIC)
+    assert side.peer.call(Half("GP", waiting.queue_offset, waiting.physical_offset, "K").end()).code == 0
+    *_, committed = stored(side.peer, "TopicTx")
+    assert (waiting.sys_flag, committed.sys_flag) == (other_bits, COMMIT | other_bits)
+
+
+@each("how, remark", [(COMMIT, None), (ROLLBACK, "not set any response code")])
+def test_the_remark_of_an_end(side: Side, how: int, remark: str | None) -> None:
+    answer = side.peer.call(side.half().end(how))
+    assert (answer.code, answer.remark) == (0, remark)
 
 
 def test_other_ends_than_commit_and_rollback_end_nothing(side: Side) -> None:
@@ -415,6 +447,31 @@ def test_a_copy_that_fits_no_record_is_set_aside_and_others_are_asked_about(side
     answer = side.peer.call(long.end())
     assert (answer.code, (answer.remark or "")[:23]) == (ResponseCode.MESSAGE_ILLEGAL, "The message is illegal,")
     assert side.ops() == [], "it is not ended"
+
+
+@pytest.mark.parametrize("broken", range(3))
+def test_a_half_message_that_cannot_be_read_is_passed(
+    broken: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        EmbeddedCluster(
+            version="4.9.8", virtual_time=True, data_dir=tmp_path, settings={"transactionCheckInterval": str(TICK_MS)}
+        ) as cluster,
+        Peer(cluster.broker().address) as peer,
+    ):
+        heartbeat(peer, "producer")
+        side = Side(cluster, peer)
+        halves = [side.half(f"K{number}", age_ms=TIMEOUT_MS) for number in range(3)]
+        (log_file,) = tmp_path.glob("**/commitlog/0*")
+        with log_file.open("r+b") as stream:
+            stream.seek(halves[broken].physical_offset + BODY_LENGTH_AT)
+            stream.write(struct.pack(">i", 0x7FFFFFFF))
+        cluster.advance(TICK_MS)
+        assert side.asked() == [f"K{number}" for number in range(3) if number != broken]
+        assert side.progress()[0] == 3
+        assert [record.args[0] for record in caplog.records if record.args and "cannot be read" in record.msg] == [
+            broken
+        ]
 
 
 class Stepping:
