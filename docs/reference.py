@@ -49,11 +49,17 @@ def files() -> dict[str, str]:
 
 def mqadmin_table() -> str:
     """Returns the table of mqadmin's sub-commands with what stands in for each."""
-    lines = ["# From mqadmin", "", "Every sub-command of mqadmin 4.9.8 and 5.3.3, and what to type instead.", ""]
+    lines = [
+        "# From mqadmin",
+        "",
+        f"Every sub-command of mqadmin {', '.join(mqadmin.RELEASES)}, and what to type instead.",
+        "",
+    ]
     lines += ["| mqadmin | in | mqctl | coverage | note |", "|---|---|---|---|---|"]
     for entry in mqadmin.TABLE:
         ours = "<br>".join(f"`mqctl {line}`" for line in entry.ours)
-        lines.append(f"| `{entry.name}` | {entry.versions} | {ours} | {entry.coverage} | {entry.note} |")
+        versions = mqadmin.span_of(entry.versions)
+        lines.append(f"| `{entry.name}` | {versions} | {ours} | {entry.coverage} | {entry.note} |")
     return "\n".join([*lines, ""])
 
 

@@ -1,16 +1,21 @@
 """mqadmin's sub-commands and what mqctl offers for each.
 
-The names are those that `MQAdminStartup.initCommand` registers: 56 in 4.9.8, 89 in 5.3.3, 52 of them in both.
+The names are those that `MQAdminStartup.initCommand` registers: 57 in 4.9.7, 56 in 4.9.8, 89 in 5.3.3, 90
+in 5.4.0, 96 in 5.5.0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 
 from mqctl.errors import NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.text import sentence
+
+RELEASES = ("4.9.7", "4.9.8", "5.3.3", "5.4.0", "5.5.0")
+"""Those whose sub-commands are in the table, the oldest first."""
 
 
 class CommandCoverage(StrEnum):
@@ -30,21 +35,26 @@ class SubCommand:
         coverage: how much of it mqctl offers.
         ours: command lines of mqctl that answer the same, the best first.
         note: what is different, left out, or why it is not offered.
-        in_4_9: registered by 4.9.8.
-        in_5_3: registered by 5.3.3.
+        since: the first of RELEASES that registers it.
+        last: the last one that does.
     """
 
     name: str
     coverage: CommandCoverage
     ours: tuple[str, ...] = ()
     note: str = ""
-    in_4_9: bool = True
-    in_5_3: bool = True
+    since: str = RELEASES[0]
+    last: str = RELEASES[-1]
 
     @property
-    def versions(self) -> str:
-        """The releases that have it."""
-        return ", ".join(name for name, has in (("4.9.8", self.in_4_9), ("5.3.3", self.in_5_3)) if has)
+    def versions(self) -> tuple[str, ...]:
+        """The releases that have it, the oldest first."""
+        return RELEASES[RELEASES.index(self.since) : RELEASES.index(self.last) + 1]
+
+
+def span_of(versions: Sequence[str]) -> str:
+    """The first and the last of releases, once where there is one only."""
+    return "-".join(dict.fromkeys((versions[0], versions[-1])))
 
 
 def _whole(name: str, *ours: str, note: str = "") -> SubCommand:
@@ -59,13 +69,13 @@ def _none(name: str, note: str) -> SubCommand:
     return SubCommand(name, CommandCoverage.NONE, (), note)
 
 
-def _only_5(name: str, coverage: CommandCoverage, note: str, *ours: str) -> SubCommand:
-    return SubCommand(name, coverage, ours, note, in_4_9=False)
+def _only_5(name: str, coverage: CommandCoverage, note: str, *ours: str, since: str = "5.3.3") -> SubCommand:
+    return SubCommand(name, coverage, ours, note, since=since)
 
 
 def _only_4(name: str, note: str, *ours: str) -> SubCommand:
     coverage = CommandCoverage.WHOLE if ours else CommandCoverage.NONE
-    return SubCommand(name, coverage, ours, note, in_5_3=False)
+    return SubCommand(name, coverage, ours, note, last="4.9.8")
 
 
 _NO_ARGUMENT = sentence(
@@ -84,6 +94,7 @@ _SERVER = sentence(
 _CLEANING = sentence(
     "cli-forces-deletion", "forces the broker to delete files ahead of its own schedule; there is no way back"
 )
+_LITE = sentence("cli-lite-topics-not-read", "lite topics are not read yet")
 
 TABLE: tuple[SubCommand, ...] = (
     # topics
@@ -287,6 +298,23 @@ TABLE: tuple[SubCommand, ...] = (
             "cli-rocksdb-settings-offline", "settings in RocksDB are read offline only, by every command with --store"
         ),
     ),
+    _only_5(
+        "switchTimerEngine",
+        CommandCoverage.NONE,
+        sentence(
+            "cli-timer-engine-switch",
+            "a switch may deliver messages a second time, and no command of mqctl plans it yet",
+        ),
+        since="5.4.0",
+    ),
+    # lite topics
+    *(
+        _only_5(name, CommandCoverage.NONE, _LITE, since="5.5.0")
+        for name in (
+            *("getBrokerLiteInfo", "getParentTopicInfo", "getLiteTopicInfo", "getLiteClientInfo"),
+            *("getLiteGroupInfo", "triggerLiteDispatch"),
+        )
+    ),
     # controllers
     _only_5(
         "getControllerMetaData",
@@ -336,6 +364,13 @@ TABLE: tuple[SubCommand, ...] = (
     ),
     _only_4("deleteAclConfig", "", "acl delete KEY"),
     _only_4("clusterAclConfigVersion", "", "acl list"),
+    SubCommand(
+        "getAclConfig",
+        CommandCoverage.PART,
+        ("acl list",),
+        sentence("cli-without-passwords", "without passwords"),
+        last="4.9.7",
+    ),
     _only_4(
         "updateGlobalWhiteAddr",
         sentence("cli-undo-former-list", "undo brings the former list back, given a copy"),
@@ -382,7 +417,7 @@ def find(name: str) -> SubCommand:
     near = [by_name[word].name for word in get_close_matches(name.lower(), by_name, n=3)]
     raise NotFoundError(
         sentence("cli-cannot-look-up-mqadmin", "cannot look up mqadmin's sub-command {name}", name=name),
-        reason=sentence("cli-neither-nor-name", "neither 4.9.8 nor 5.3.3 has one of that name"),
+        reason=sentence("cli-no-release-has-name", "none of {releases} has one of that name", releases=list(RELEASES)),
         remedy=sentence(
             "cli-did-mean-commands-mqadmin",
             "did you mean {near}? `mqctl commands --mqadmin all` lists them all",

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import jmespath
 import pytest
 
+from mqctl.cli.catalog_mqadmin import TABLE
+from tests.cached import program
 from tests.conftest import Outcome
-from tests.real.artifacts import RELEASES
+from tests.real.artifacts import RELEASES, jars
 from tests.real.cluster import Plan, RealCluster
+from tests.real.conftest import require
 from tests.real.traffic import flowing
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -67,3 +73,17 @@ def test_a_command_answers_and_is_right(
     version = "V" + busy.release.replace(".", "_")
     answer = json.dumps(jmespath.search(expression, outcome.json))
     assert answer.replace(version, "VERSION").replace(busy.release, "RELEASE") == json.dumps(value)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_table_of_mqadmin_has_what_it_lists(release: str, tmp_path: Path) -> None:
+    require(release)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "logback_tools.xml").write_text("<configuration/>")
+    words = ["-cp", f"{jars(release)}/*", f"-Drocketmq.home.dir={tmp_path}"]
+    listed = subprocess.run(
+        [program("java"), *words, "org.apache.rocketmq.tools.command.MQAdminStartup"],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    names = set(re.findall(r"^ {3}([A-Za-z]\w+) +\S", listed.stdout, re.MULTILINE))
+    assert names == {entry.name for entry in TABLE if release in entry.versions}

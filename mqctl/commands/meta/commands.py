@@ -43,7 +43,7 @@ def _row(entry: mqadmin.SubCommand) -> MqadminRow:
     lines = [command_line(f"mqctl {line}") for line in entry.ours]
     return MqadminRow(
         mqadmin=entry.name,
-        versions=entry.versions,
+        versions=list(entry.versions),
         coverage=str(entry.coverage),
         commands=list(lines),
         note=entry.note,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mqctl.cli.catalog_mqadmin import span_of
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Table
 
@@ -27,11 +28,11 @@ class CommandList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqadminRow:
-    """One sub-command of mqadmin; `coverage` is `whole`, `part` or `none`, `commands` the lines to type instead,
-    `commands_argv` the words of each."""
+    """One sub-command of mqadmin and the releases that have it; `coverage` is `whole`, `part` or `none`, `commands` the
+    lines to type instead, `commands_argv` the words of each."""
 
     mqadmin: str
-    versions: str
+    versions: list[str]
     coverage: str
     commands: list[str]
     note: str
@@ -43,6 +44,11 @@ class MqadminRow:
     def instead(self) -> str:
         """The lines to type after `mqctl`, the best first."""
         return "; ".join(line.removeprefix("mqctl ") for line in self.commands)
+
+    @property
+    def span(self) -> str:
+        """The first and the last release that has it."""
+        return span_of(self.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +63,10 @@ _MQADMIN = (
     Column("mqadmin", "mqadmin"),
     Column("instead", "mqctl"),
     Column("coverage", "coverage"),
-    Column("versions", "in"),
+    Column("span", "in"),
     Column("note", "note"),
 )
+_MQADMIN_CSV = tuple(Column("versions", "versions") if column.key == "span" else column for column in _MQADMIN)
 
 
 def commands_document(rows: Sequence[CommandRow]) -> Document:
@@ -78,5 +85,6 @@ def mqadmin_document(rows: Sequence[MqadminRow]) -> Document:
         schema="commands.mqadmin/1",
         value=MqadminList(commands=list(rows)),
         records=rows,
+        csv_columns=_MQADMIN_CSV,
         blocks=[Table(_MQADMIN, rows)],
     )
