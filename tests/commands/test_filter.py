@@ -48,7 +48,7 @@ def test_remarks(mqctl: Run, expression: str, said: str, code: int) -> None:
 
 def test_collisions_and_bits(mqctl: Run) -> None:
     figures = mqctl("filter", "lint", "--collisions", "order_UP", "order_V1", "paid", "-o", "json")
-    assert (figures.exit_code, [row["tags"] for row in figures.json["collisions"]]) == (1, ["order_UP, order_V1"])
+    assert (figures.exit_code, [row["tags"] for row in figures.json["collisions"]]) == (1, [["order_UP", "order_V1"]])
     assert mqctl("filter", "lint", "--collisions", "a", "b").exit_code == 0
     words = ("lint", "--bloom", "-g", "GID_a", "-t", "TopicTest", "--groups", "32")
     bits = mqctl("filter", *words, "-o", "json").json["bloom"]

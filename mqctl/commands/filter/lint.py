@@ -79,7 +79,7 @@ def _collisions(tags: list[str], bits: BloomReport | None) -> LintReport:
     for tag in distinct:
         by_code.setdefault(tag_code(tag), []).append(tag)
     shared = [(code, tags) for code, tags in sorted(by_code.items()) if len(tags) > 1]
-    colliding = [Collision(code=code, tags=", ".join(names)) for code, names in shared]
+    colliding = [Collision(code=code, tags=names) for code, names in shared]
     return LintReport(tag_count=len(distinct), collisions=colliding, bloom=bits)
 
 

@@ -59,7 +59,7 @@ class Collision:
     """Tags with one hash: brokers let all of them through where one is wanted."""
 
     code: int
-    tags: str
+    tags: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

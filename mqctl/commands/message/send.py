@@ -13,12 +13,13 @@ from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOpt
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.commands.message.send_view import SentMessage, sent_document
-from mqctl.errors import DeadlineError, NotFoundError, UsageError
+from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.text import composed, sentence
 
 if TYPE_CHECKING:
     from mqctl.client.message.outgoing import OutgoingMessage, SendResult
+    from mqctl.changes.messages.read_back import ReadBack
 
 EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
@@ -26,6 +27,7 @@ EXAMPLES = (
     "mqctl message send -t orders --body 'wake up' --deliver-at +90min",
     "mqctl message send -t orders --body 'paid' --select hash:order-4711",
     "mqctl message send -t new-topic --create --body 'the first'",
+    "mqctl message send -t orders --body 'is it stored?' --verify",
     "echo hello | mqctl message send -t orders --body-file -",
 )
 
@@ -64,17 +66,21 @@ def command(
     create: Annotated[
         bool, typer.Option("--create", help="Create the topic, where brokers allow that (autoCreateTopicEnable).")
     ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read it back from its broker: SEND_OK is no proof.")
+    ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
-) -> None:
+) -> ExitCode:
     """Send one message as a producer would, and show where it went.
 
     --deliver-at uses the timers of 5.x brokers; where there are none, or they do not reach so far, the message goes to
     a running `mqctl delay relay`, which delivers it by delay levels. A missing topic is not created without --create,
-    even where brokers would create it.
+    even where brokers would create it. With --verify it exits with 2 for a message that its broker does not have, and
+    with 3 for one that could not be read back.
     """
     if (body is None) == (body_file is None):
         raise UsageError(
@@ -111,10 +117,27 @@ def command(
         from mqctl.cli.sources.delay_ways import level_taken
 
         way = level_taken(delay_level, result.queue.broker_name, target)
-    emit(sent_document(_row(result, way)), output)
+    back = _read_back(result, target) if verify else None
+    emit(sent_document(_row(result, way, back)), output)
+    return _CODES[back.found.name] if back is not None else ExitCode.OK
 
 
-def _row(result: SendResult, way: str | None) -> SentMessage:
+_CODES = {"STORED": ExitCode.OK, "NOT_READ_BACK": ExitCode.UNKNOWN, "GONE": ExitCode.ERROR}
+
+
+def _read_back(result: SendResult, target: ClusterTarget) -> ReadBack:
+    from time import sleep
+
+    from mqctl.changes.messages.read_back import read_back
+
+    with target.open() as cluster:
+        deadline = target.deadline()
+        return read_back(
+            result, lambda address, question: cluster.ask(address, question, deadline), lambda ms: sleep(ms / 1000)
+        )
+
+
+def _row(result: SendResult, way: str | None, back: ReadBack | None) -> SentMessage:
     return SentMessage(
         status=result.status.name,
         message_id=result.message_id,
@@ -124,6 +147,8 @@ def _row(result: SendResult, way: str | None) -> SentMessage:
         queue_offset=result.queue_offset,
         way=way,
         recall_handle=result.recall_handle,
+        read_back=back.found.name.lower().replace("_", "-") if back is not None else None,
+        reason=back.reason if back is not None else None,
     )
 
 

@@ -28,6 +28,8 @@ class SentMessage:
         way: `timer` or `relay` for a message that was asked to come at a moment, `level 3` for one that waits on
             that delay level; None for any other.
         recall_handle: what `message recall` takes while a timer message waits; None for any other.
+        read_back: of --verify: `stored`, `not-read-back` (its broker did not say) or `gone`; None without it.
+        reason: why it is not `stored`.
     """
 
     status: str
@@ -40,9 +42,13 @@ class SentMessage:
     recall_handle: str | None = None
     way_key: str | None = None
     way_values: dict[str, Any] | None = None
+    read_back: str | None = None
+    reason: str | None = None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        keep_texts(self, "way")
+        keep_texts(self, "way", "reason")
 
 
 def sent_document(row: SentMessage) -> Document:
@@ -58,5 +64,10 @@ def sent_document(row: SentMessage) -> Document:
         if row.recall_handle
         else []
     )
-    blocks: list[Table | Paragraphs] = [Table(COLUMNS, [row]), Paragraphs(again)]
+    columns = COLUMNS if row.read_back is None else (*COLUMNS, Column("read_back", "read back", CellKind.WORDS))
+    blocks: list[Table | Paragraphs] = [
+        Table(columns, [row]),
+        Paragraphs([row.reason] if row.reason else []),
+        Paragraphs(again),
+    ]
     return Document(schema="message.send/1", value=row, records=[row], blocks=blocks)

@@ -8,7 +8,8 @@ from io import StringIO
 
 import pytest
 
-from embedded_broker import Drop, EmbeddedCluster
+from embedded_broker import Answer, Drop, EmbeddedCluster
+from embedded_broker.remoting.faults import Action
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
@@ -53,6 +54,40 @@ def test_a_message_that_nobody_confirmed_may_be_there(live: Run, cluster: Embedd
     cluster.clear_faults()
     assert (outcome.exit_code, outcome.stdout) == (75, "")
     assert "may have been stored all the same: mqctl message peek -t Pay" in outcome.stderr
+
+
+_VIEW = 33
+_INVENTED = {"msgId": "7F00000100002A9F0000000000000BAD", "queueId": "0", "queueOffset": "7"}
+
+
+@pytest.mark.both_releases
+@pytest.mark.parametrize("way", [(), ("--delay-level", "3"), ("--tag", "A", "--key", "k")])
+def test_verify_reads_the_message_back(live: Run, way: tuple[str, ...]) -> None:
+    sent = live("message", "send", "-t", "Pay", "--body", "x", *way, "--verify", "-o", "json")
+    assert (sent.exit_code, sent.json["read_back"], sent.json["reason"]) == (0, "stored", None), sent.stderr
+    unasked = live("message", "send", "-t", "Pay", "--body", "x", *way, "-o", "json")
+    assert (unasked.exit_code, unasked.json["read_back"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "exit_code", "found", "reason"),
+    [
+        (310, Answer(code=0, ext_fields=_INVENTED), 2, "gone", "gone: "),
+        (_VIEW, Answer(code=1, remark="can not find message by the offset, 1"), 2, "gone", "gone: "),
+        (_VIEW, Answer(code=16, remark="no permission"), 3, "not-read-back", "answered, not read back: "),
+        (_VIEW, Drop(), 3, "not-read-back", "answered, not read back: "),
+    ],
+)
+def test_verify_takes_no_answer_for_a_proof(
+    live: Run, cluster: EmbeddedCluster, code: int, answer: Action, exit_code: int, found: str, reason: str
+) -> None:
+    cluster.fault(code, answer)
+    words = ("message", "send", "-t", "Pay", "--body", "x", "--verify", "--timeout", "3s")
+    sent, table = live(*words, "-o", "json"), live(*words)
+    cluster.clear_faults()
+    assert (sent.exit_code, sent.json["status"], sent.json["read_back"]) == (exit_code, "SEND_OK", found)
+    assert sent.json["reason"].startswith(reason)
+    assert (table.exit_code, reason in table.stdout) == (exit_code, True)
 
 
 def test_a_producer_leaves_brokers_that_hang(cluster: EmbeddedCluster) -> None:
