@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mqctl import units
 from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
@@ -71,7 +74,7 @@ class DelayLevels:
 
     Attributes:
         table_source: who said what the level table is.
-        levels: all of them; people see those that are in the table or in use.
+        levels: all of them; people see rows of those that are in use.
         timers: what waits in timers (5.x).
     """
 
@@ -81,16 +84,43 @@ class DelayLevels:
 
 
 def levels_document(snapshot: ClusterSnapshot) -> Document:
-    """Builds the document of `delay levels`: every level of the table and every other one that is in use; timers."""
+    """Builds the document of `delay levels`: every level of the table and every other one that is in use; timers.
+
+    People see the delays of all levels in a line, and rows of those that are in use.
+    """
     rows, source, timers = level_rows(snapshot), table_source(snapshot), timer_rows(snapshot)
     line = sentence("delay-level-table", "level table: {source}", source=source or Word("unknown"))
+    used = used_levels(rows)
     return Document(
         schema="delay.levels/1",
         value=DelayLevels(table_source=source, levels=rows, timers=timers),
         records=rows,
         csv_columns=(_BROKER, *COLUMNS),
-        blocks=[Paragraphs([line]), Table(level_columns(rows, COLUMNS), rows), *timer_blocks(timers)],
+        blocks=[
+            Paragraphs([line, *_table_lines(rows)]),
+            Table(level_columns(used, COLUMNS), used, empty=UNUSED),
+            *timer_blocks(timers),
+        ],
     )
+
+
+def _table_lines(rows: list[DelayRow]) -> Iterator[str]:
+    """Yields the delays from level 1 on, once for brokers with the same table: most levels hold nothing."""
+    delays: dict[str, list[int]] = {}
+    for row in rows:
+        if row.delay_ms is not None:
+            delays.setdefault(row.broker_name or "", []).append(row.delay_ms)
+    tables: dict[tuple[int, ...], list[str]] = {}
+    for name, own in delays.items():
+        tables.setdefault(tuple(own), []).append(name)
+    for table, names in tables.items():
+        spans = [units.Duration(delay_ms) for delay_ms in table]
+        if len(tables) == 1:
+            yield sentence("delay-levels-are", "delays from level 1 on: {delays}", delays=spans)
+        else:
+            yield sentence(
+                "delay-levels-of", "delays from level 1 on, {brokers}: {delays}", brokers=names, delays=spans
+            )
 
 
 UNUSED = sentence("no-delay-level-ever", "no delay level was ever used")

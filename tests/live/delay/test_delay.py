@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import time
@@ -219,6 +220,9 @@ def test_levels_and_backlog_count_what_waits(standing: Standing) -> None:
     assert [row["level"] for row in levels] == list(range(1, 19))
     assert {row["level"]: row["max_offset"] for row in levels if row["max_offset"]} == {2: 700, 18: 2}
     assert standing.run("delay", "levels", "--broker", "nobody", env=env).exit_code == 66
+    shown = standing.run("delay", "levels", env=env).stdout
+    assert "delays from level 1 on: 1 s, 5 s, 10 s, " in shown
+    assert re.findall(r"^broker-a +(\d+) ", shown, re.MULTILINE) == ["2", "18"], "unused levels have no rows"
 
 
 def test_a_long_backlog_is_counted_by_bisection(standing: Standing) -> None:
