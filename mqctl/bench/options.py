@@ -19,14 +19,12 @@ MAX_BODY_BYTES = 4 * 1024 * 1024 - 4096
 
 NameOption = Annotated[
     str,
-    typer.Option("--name", metavar="NAME", help="Of the topic and group of its own, after MQCTL_BENCH_."),
+    typer.Option("--name", metavar="NAME", help="Suffix of the bench's topic and group, after MQCTL_BENCH_."),
 ]
 BenchTopicOption = Annotated[
     str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Another topic; needs --foreign-topic.")
 ]
-ForeignTopicOption = Annotated[
-    bool, typer.Option("--foreign-topic", help="The topic belongs to somebody else, and that is meant.")
-]
+ForeignTopicOption = Annotated[bool, typer.Option("--foreign-topic", help="Allow a topic that mqctl did not create.")]
 DurationOption = Annotated[
     str | None, typer.Option("--duration", metavar="SPAN", help="How long. Default: 10s, or up to --count.")
 ]
@@ -38,15 +36,15 @@ WarmUpOption = Annotated[
     int, typer.Option("--warm-up", min=0, max=3600, metavar="SECONDS", help="Not counted, at the start.")
 ]
 QueueCountOption = Annotated[
-    int, typer.Option("--queues", min=1, max=1024, metavar="N", help="Of its own topic, on each broker.")
+    int, typer.Option("--queues", min=1, max=1024, metavar="N", help="Queues of the bench's topic on each broker.")
 ]
 SizeOption = Annotated[
-    str, typer.Option("--size", metavar="BYTES", help="Of a body: 1024, 2k, or evenly spread: 100-4k.")
+    str, typer.Option("--size", metavar="BYTES", help="Size of a body: 1024, 2k, or evenly spread: 100-4k.")
 ]
 RateOption = Annotated[
     float | None,
     typer.Option(
-        "--rate", min=0.1, max=1e8, metavar="N", help="Messages a second, by a schedule that waits for nobody."
+        "--rate", min=0.1, max=1e8, metavar="N", help="Target rate in messages a second; slow answers do not lower it."
     ),
 ]
 ProcessesOption = Annotated[int, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes that send.")]

@@ -25,7 +25,12 @@ _EXCEPT = frozenset({"add"})  # `profile add` has options of these names that go
 
 _OPTIONS = (
     ("--acl-file", "FILE", ACL_FILE, "File with accessKey and secretKey, readable by you alone. Also MQCTL_ACL_FILE."),
-    ("--tls-ca", "FILE", TLS_CA, "Authority that signs the cluster's certificates (PEM); `none` trusts anybody."),
+    (
+        "--tls-ca",
+        "FILE",
+        TLS_CA,
+        "Authority that signs the cluster's certificates (PEM); `none` trusts any certificate.",
+    ),
     ("--tls-cert", "FILE", TLS_CERT, "Our certificate, where the cluster asks for one (PEM)."),
     ("--tls-key", "FILE", TLS_KEY, "The key of --tls-cert (PEM). MQCTL_TLS_KEY_PASSWORD opens an encrypted one."),
     ("--tls-server-name", "NAME", TLS_NAME, "Name that all certificates carry instead of addresses; `any` for all."),

@@ -44,7 +44,7 @@ ProfileOption = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="A profile of `mqctl profile`. Also MQCTL_PROFILE.")
 ]
 TimeoutOption = Annotated[
-    str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of the whole command, 15s for instance.")
+    str | None, typer.Option("--timeout", metavar="SPAN", help="Time limit of the command, for instance 15s.")
 ]
 
 

@@ -34,7 +34,7 @@ KindOption = Annotated[
     Kind | None,
     typer.Option("--kind", help="A user of 5.x brokers or an account of 4.9; needed where brokers of both are."),
 ]
-UserArgument = Annotated[str, typer.Argument(metavar="USER", help="Name of the user: what clients sign with.")]
+UserArgument = Annotated[str, typer.Argument(metavar="USER", help="Name of the user that clients sign with.")]
 TypeOption = Annotated[
     UserType | None, typer.Option("--type", case_sensitive=False, help="Super users may do everything.")
 ]

@@ -82,7 +82,7 @@ SnapshotOption = Annotated[
     Path | None, typer.Option("--snapshot", metavar="FILE", help="A saved snapshot instead of a store directory.")
 ]
 QuickOption = Annotated[
-    bool, typer.Option("--quick", help="Skip the pass over the whole commit log; what it would show is not judged.")
+    bool, typer.Option("--quick", help="Skip the scan of the commit log; rules that need it are not checked.")
 ]
 BrokersOption = Annotated[
     list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
@@ -112,7 +112,7 @@ BodyOption = Annotated[
     BodyForm,
     typer.Option(
         "--body",
-        help="How bodies are shown; compressed ones are unpacked, and bytes that are no UTF-8 come as Base64 "
+        help="How bodies are shown; compressed ones are unpacked, and bytes that are not UTF-8 as Base64 "
         "(see body_encoding).",
         show_choices=True,
     ),

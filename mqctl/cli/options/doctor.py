@@ -45,14 +45,14 @@ ProbeOption = Annotated[
     bool,
     typer.Option(
         "--probe",
-        help="Send one message to each broker's own topic, which nobody consumes, and try its VIP port (MQ120, MQ628).",
+        help="Send one message to each broker's own topic (it has no consumers), and try its VIP port (MQ120, MQ628).",
     ),
 ]
 SkipOption = Annotated[list[str] | None, typer.Option("--skip", metavar="CODE", help="Leave these rules out.")]
 KnownOption = Annotated[
     Path | None,
     typer.Option(
-        "--known", metavar="FILE", help="States that are accepted until a date; findings on them are set aside."
+        "--known", metavar="FILE", help="States that are accepted until a date; their findings are listed separately."
     ),
 ]
 FailOnOption = Annotated[

@@ -9,24 +9,24 @@ import typer
 
 TopicOption = Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Whose messages.")]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="From the first message stored at or after a time.")
+    str | None, typer.Option("--since", metavar="TIME", help="Start at the first message stored at or after this time.")
 ]
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Up to this store time (exclusive).")]
 FromOffsetOption = Annotated[
-    int | None, typer.Option("--from-offset", metavar="OFFSET", min=0, help="From this queue offset of each queue.")
+    int | None, typer.Option("--from-offset", metavar="OFFSET", min=0, help="Start at this queue offset in each queue.")
 ]
 ToOffsetOption = Annotated[
     int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="Up to this queue offset (exclusive).")
 ]
 SkippedOption = Annotated[
-    str | None, typer.Option("--skipped", metavar="ID", help="What a change of `mqctl history` has skipped.")
+    str | None, typer.Option("--skipped", metavar="ID", help="Messages that a change of `mqctl history` has skipped.")
 ]
 FromFileOption = Annotated[
     Path | None,
     typer.Option(
         "--from-file",
         metavar="FILE",
-        help="The replay plan of `mqctl offset skip`, or a CSV: topic,broker_name,queue_id,begin,end.",
+        help="The replay plan of `mqctl offset skip`, or a CSV with columns topic,broker_name,queue_id,begin,end.",
     ),
 ]
 BrokersOption = Annotated[

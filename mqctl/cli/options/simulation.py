@@ -28,7 +28,7 @@ ModeName = Annotated[
     typer.Option(
         "--mode",
         case_sensitive=False,
-        help="What stays in order, one thread at a time: nothing, each queue, or each key.",
+        help="Scope of order, one thread at a time: nothing, each queue, or each key.",
     ),
 ]
 Orderly = Annotated[bool, typer.Option("--orderly", help="The same as --mode orderly.")]
@@ -62,7 +62,7 @@ StrategyName = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
-        help="avg, circle, hash, nearby[:INNER], room, config; that of the live group unless given, else avg.",
+        help="avg, circle, hash, nearby[:INNER], room, config; default: the live group's, else avg.",
     ),
 ]
 ToStrategy = Annotated[str | None, typer.Option("--to-strategy", metavar="NAME", help="Change to this one.")]

@@ -16,7 +16,7 @@ EXAMPLES = ("mqctl acl delete orders-app", "mqctl acl delete orders-app --execut
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the user or account: what clients sign with.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the user or account that clients sign with.")],
     kind: KindOption = None,
     broker: OnlyBrokersOption = None,
     execute: ExecuteOption = False,

@@ -32,11 +32,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the users of 5.x brokers and what each may do, with the brokers that have it so; passwords are not shown.
+    """Show the users of 5.x brokers, their rights and the brokers that have them; passwords are not shown.
 
-    Each broker has users of its own: a row that names fewer brokers than others is where they differ. The accounts of
-    4.9 are in files of the broker's machine, and no request tells them: shown is which files there are, how often each
-    was changed by request, and when.
+    Each broker keeps its own users: rows that name fewer brokers than others show where brokers differ. Accounts of 4.9
+    are in files on the broker's machine and cannot be read remotely: only the files are listed, with the time and
+    number of their changes by request.
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = access_of(look, broker or ())

@@ -38,9 +38,11 @@ EXAMPLES = (
 
 _Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Of the user or account: what clients sign with. Or addresses: --white-list."),
+    typer.Argument(
+        metavar="NAME", help="Name of the user or account that clients sign with; with --white-list, addresses."
+    ),
 ]
-_New = Annotated[bool, typer.Option("--new", help="A user: refuse to change one that is there.")]
+_New = Annotated[bool, typer.Option("--new", help="Only create a user; refuse if it exists.")]
 _Existing = Annotated[bool, typer.Option("--existing", help="A user: change it where it is, make none.")]
 _Admin = Annotated[bool, typer.Option("--admin", help="An account: may do everything; without this it is ordinary.")]
 _Topics = Annotated[
@@ -65,7 +67,7 @@ _White = Annotated[
 _WhiteList = Annotated[
     bool, typer.Option("--white-list", help="Which addresses 4.9 brokers do not check: 10.1.2.3, 10.1.2.1-9, 10.1.*.*.")
 ]
-_Nobody = Annotated[bool, typer.Option("--nobody", help="Empty the white list: everybody needs keys.")]
+_Nobody = Annotated[bool, typer.Option("--nobody", help="Empty the white list: every client must sign.")]
 _File = Annotated[
     str | None, typer.Option("--file", metavar="PATH", help="Which of the broker's access files; acl list shows them.")
 ]
@@ -103,14 +105,14 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan a user of 5.x brokers or an account of 4.9, new or changed; with --execute, put it and prove it.
+    """Plan to add or change a user of 5.x brokers or an account of 4.9; with --execute, do it and verify it.
 
-    Which of both it is, brokers say. The password (the secret key of an account) comes from a file, standard input or
-    the terminal, and is in no plan, no record and no output. What is not given stays. A new user may do only what
-    brokers do not check: `mqctl acl grant` allows more. An account needs its key each time, and a list of topics or
-    groups replaces the one it has; the proof is that a request signed with its keys is taken.
+    The brokers decide which of both it is. The password (of an account: the secret key) comes from a file, standard
+    input or the terminal, and is never written to a plan, a record or the output. Settings that are not given stay. A
+    new user has no rights until `mqctl acl grant` gives them. An account needs its key each time, and a given list of
+    topics or groups replaces the old one; it is verified by a request that is signed with its keys.
 
-    With --white-list it plans another white list of an access file: requests from these addresses are not checked.
+    With --white-list it plans the white list of an access file: requests from these addresses are not checked.
     """
     from mqctl.changes.settings.access_files import plan_account
     from mqctl.changes.settings.change import run_setting_change

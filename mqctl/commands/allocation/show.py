@@ -48,7 +48,9 @@ def command(
     strategy: Annotated[
         str | None,
         typer.Option(
-            "--strategy", metavar="NAME", help="What all instances use; inferred from what they hold unless given."
+            "--strategy",
+            metavar="NAME",
+            help="Strategy of all instances; inferred from the queues they hold unless given.",
         ),
     ] = None,
     namesrv: NamesrvOption = None,
@@ -58,11 +60,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show for every queue who holds it, who should by each instance's own view, its room and its lag.
+    """Show for every queue its owner, the owner that each instance's own view expects, its machine room and its lag.
 
-    Rooms are read from the names of brokers and members where all begin with one; else --room-rule tells them.
-    Marks: orphan (nobody consumes it), double (two do), cross-room, moving (held and expected differ), unknown (an
-    instance did not answer), pop (shared by POP: no queue has an owner).
+    Rooms are read from the names of brokers and members if all names start with one; otherwise give --room-rule. Marks:
+    orphan (no consumer), double (two consumers), cross-room, moving (actual and expected owner differ), unknown (an
+    instance did not answer), pop (shared by POP: queues have no owners).
     """
     if group is None:
         of_all = command_line("mqctl topic describe {} -q {}", (topic or ["TOPIC"])[0], (queue or [0])[0])

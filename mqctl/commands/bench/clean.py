@@ -18,10 +18,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to delete every topic and group whose name begins with MQCTL_BENCH_ or MQCTL_DRILL_.
+    """Plan to delete every topic and group whose name starts with MQCTL_BENCH_ or MQCTL_DRILL_.
 
-    --execute deletes them. Refused while one of the groups has members: a bench or drill is still running. Other topics
-    are never touched.
+    --execute deletes them. It is refused while one of the groups has members: a bench or drill is still running. Other
+    topics are never touched.
     """
     from mqctl.changes.settings.own_topics_cleaning import clean
 

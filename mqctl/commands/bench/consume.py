@@ -33,7 +33,9 @@ def command(
     topic: BenchTopicOption = None,
     foreign_topic: ForeignTopicOption = False,
     broker: OnlyBrokersOption = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Read what comes from now on, not what is there.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read messages that arrive from now on, not stored ones.")
+    ] = False,
     duration: DurationOption = None,
     count: CountOption = None,
     max_bytes: MaxBytesOption = "10g",
@@ -48,11 +50,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Read a topic as fast as it goes, and show rate, age of messages, errors, the brokers' view and what limits it.
+    """Read a topic as fast as possible, and show rate, age of messages, errors, the brokers' view and the bottleneck.
 
-    It reads the topic that `bench produce` filled from its beginning to its end, one pull under way for each queue. It
-    joins no group and commits nothing, so no group's progress changes. With --follow it reads what comes, for
-    --duration. On a cluster of `mqctl local up` it begins at once, elsewhere with --execute.
+    It reads the topic that `bench produce` filled from start to end, with one pull at a time for each queue. It joins
+    no group and commits nothing, so the progress of groups does not change. With --follow it reads messages as they
+    arrive, for --duration. On a cluster of `mqctl local up` it starts at once, elsewhere with --execute.
     """
     from mqctl.bench.command import bench_place, run_bounds, run_consume
     from mqctl.bench.page import emit_run

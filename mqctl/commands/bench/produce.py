@@ -47,7 +47,8 @@ _InFlight = Annotated[
     int, typer.Option("--in-flight", min=1, max=100_000, metavar="N", help="Requests without an answer, in all.")
 ]
 _Connections = Annotated[
-    int, typer.Option("--connections", min=1, max=256, metavar="N", help="To each broker, from each process.")
+    int,
+    typer.Option("--connections", min=1, max=256, metavar="N", help="Connections to each broker from each process."),
 ]
 
 
@@ -67,14 +68,14 @@ def command(
     size: SizeOption = "1024",
     batch: Annotated[int, typer.Option("--batch", min=1, max=4096, metavar="N", help="Messages of one request.")] = 1,
     keys: Annotated[int, typer.Option("--keys", min=0, max=10**9, metavar="N", help="Distinct message keys.")] = 0,
-    tag: Annotated[str | None, typer.Option("--tag", help="Of all messages.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Tag of every message.")] = None,
     compression: _Compression = CompressionName.NONE,
     delay_level: _DelayLevel = 1,
     rollback: _Rollback = 0.0,
     in_flight: _InFlight = 64,
     connections: _Connections = 4,
     processes: ProcessesOption = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Of bodies, sizes and keys.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of bodies, sizes and keys.")] = 1,
     html: HtmlOption = None,
     execute: ExecuteOption = False,
     namesrv: NamesrvOption = None,
@@ -83,11 +84,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Send as fast as it goes, or by a schedule, and show rate, times, errors, the brokers' view and what limits it.
+    """Send as fast as possible, or at a fixed rate, and show rate, times, errors, the brokers' view and the bottleneck.
 
-    On a cluster of `mqctl local up` it begins at once. Anywhere else it shows a plan with the topic it needs and the
-    most it will send; --execute begins. `mqctl bench clean` removes topics and groups. With --rate, times count from
-    when a message was due: what waits while a broker stalls is not left out. Ctrl-C ends with the figures so far.
+    On a cluster of `mqctl local up` it starts at once. Elsewhere it shows a plan with the topic it needs and the number
+    of messages it will send at most; --execute starts it. `mqctl bench clean` removes topics and groups. With --rate,
+    times count from the moment a message was due, so messages that wait while a broker stalls count too. Ctrl-C stops
+    it and shows the figures so far.
     """
     workload = Workload(mode=mode, message_type=message_type, key_count=keys, tag=tag, batch_count=batch, rate=rate)
     smallest, largest = size_range(size)

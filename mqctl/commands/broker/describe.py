@@ -32,7 +32,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[BROKER]...",
-            help="Name (its master is asked) or address, registered or not. With --counters several, or all brokers.",
+            help="Broker name (its master is asked) or any address; with --counters several, or none for all.",
         ),
     ] = None,
     counters: Annotated[bool, typer.Option("--counters", help="Every counter, under RocketMQ's own names.")] = False,

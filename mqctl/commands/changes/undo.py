@@ -22,7 +22,7 @@ EXAMPLES = (
 def command(
     change_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A change of `mqctl history`.")] = None,
     last: Annotated[
-        bool, typer.Option("--last", help="The newest change that can be undone and is no undo itself; it is named.")
+        bool, typer.Option("--last", help="The newest change that can be undone; an undo does not count. It is named.")
     ] = False,
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
@@ -35,14 +35,14 @@ def command(
 ) -> int:
     """Plan to undo a change of topics, groups, brokers or offsets; --execute does it.
 
-    Works for interrupted changes too; the present state is read again first. What a change created is deleted only
-    while nobody uses it. Messages that were sent stay sent.
+    Works for interrupted changes too; the present state is read again first. Objects that the change created are only
+    deleted while they are unused. Messages that were sent stay sent.
 
-    Offsets with members online go back by the request that the change used; where brokers only take a time, queues may
-    restart a little before where they stood, never behind it, and the plan says by how much. What was consumed since
-    stays consumed. A queue that had no offset keeps the one it got, as brokers have no request to forget a single one,
-    and queues that the change never reached are left alone; both are named. An offset whose messages are deleted by now
-    becomes the queue's minimum.
+    Offsets with members online go back by the request that the change used. If brokers only take a time, queues may
+    restart slightly before their old offset, never after it, and the plan says by how much. Messages consumed since
+    then stay consumed. A queue that had no offset keeps its new one, as brokers have no request to remove a single
+    offset; queues that the change never reached are left alone. Both are named. An offset whose messages are deleted by
+    now becomes the queue's minimum.
     """
     from mqctl.changes.offsets.change import consent_of
     from mqctl.commands.changes.undoing import newest_change, take_back

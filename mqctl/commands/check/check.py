@@ -88,11 +88,11 @@ def command(
 ) -> int:
     """Check a cluster against a file of expectations, or against options alone; for CI and monitoring.
 
-    Ends with 0 when all hold, 1 for warnings only, 2 when something does not hold, 3 when something is unknown and the
-    rest holds. A number above its limit is an error; `{warning: A, error: B}` gives both. A pattern means all groups
-    or topics like it, but for those in `except` and those declared by themselves. A broker that is gone does not hold,
-    and what waits in its queues is unknown: one that members, an order configuration or the profile counts on, or that
-    was there within a day (--brokers N says how many there are). For example:
+    Ends with 0 when all expectations hold, 1 for warnings only, 2 when one does not hold, 3 when one is unknown and the
+    rest hold. A number above its limit is an error; `{warning: A, error: B}` sets both. A pattern matches every group
+    or topic except those under `except` and those with their own entry. A missing broker fails the check, and its lag
+    is unknown; expected brokers are those named by members, an order configuration or the profile, or seen in the last
+    24 hours (--brokers N gives their number). For example:
 
     \b
       cluster: DefaultCluster

@@ -21,7 +21,7 @@ EXAMPLES = (
 def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `mqctl cluster export -o yaml` wrote.")],
     update: Annotated[
-        bool, typer.Option("--update", help="Change those too that are there with other settings.")
+        bool, typer.Option("--update", help="Also change topics and groups that exist with other settings.")
     ] = False,
     broker: OnlyBrokersOption = None,
     execute: ExecuteOption = False,
@@ -32,10 +32,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to create the topics and groups of a file where they are missing; with --execute, do it and read it back.
+    """Plan to create the missing topics and groups of a file; with --execute, create them and read them back.
 
-    They go to the brokers that the file names, or to those of --broker. Nothing is deleted. `mqctl undo` takes all of
-    it back, as long as nobody uses what was created.
+    They are created on the brokers that the file names, or on those of --broker. Nothing is deleted. `mqctl undo`
+    removes all of it again while it is unused.
     """
     from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.cluster.settings_file import Applied, plan_application

@@ -50,9 +50,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show one cluster: name servers and where they differ, brokers, rates, and how many topics and groups it has.
+    """Show one cluster: name servers and their differences, brokers, rates, and the number of topics and groups.
 
-    With --config, --key or --diff it shows properties of name servers, whose addresses, ports and paths always differ.
+    --config, --key and --diff show properties of name servers, whose addresses, ports and paths always differ.
     """
     if config or key or diff:
         if name or snapshot:

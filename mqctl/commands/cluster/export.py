@@ -44,8 +44,8 @@ def command(
 ) -> int:
     """Show the settings of topics and consumer groups; with -o yaml, as a file for `mqctl cluster apply`.
 
-    Attributes are in it, messages and offsets are not, nor are order configurations (`mqctl topic update --order`).
-    With -g and without -t no topics are exported, and the other way round.
+    It includes attributes, but no messages, offsets or order configurations (`mqctl topic update --order`). -g without
+    -t exports no topics, and -t without -g no groups.
     """
     both = bool(group) == bool(topic)
     scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()), without=frozenset(without or ()))

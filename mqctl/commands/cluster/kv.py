@@ -45,10 +45,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what every name server has in a namespace. No request lists the namespaces.
+    """Show the keys of a namespace in every name server. Namespaces cannot be listed: name one.
 
-    --set and --delete plan other values in every name server; with --execute, they are written and read back. A
-    namespace is made with its first key. Name servers read none but that of order topics (`mqctl topic update
+    --set and --delete plan changes in every name server; with --execute, they are written and read back. The first key
+    creates its namespace. Name servers themselves read only the namespace of order topics (`mqctl topic update
     --order`); others belong to tools and clients.
     """
     requested = _requested([*(values or ()), *(put or ())], delete or ())

@@ -24,7 +24,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the clusters with their brokers and rates. Every name server is asked; those that differ are named."""
+    """List the clusters with their brokers and rates. Asks every name server and names those that disagree."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         servers, addresses, server_gaps = look.name_servers()
         brokers = look.brokers_at(addresses, {Part.RUNTIME})

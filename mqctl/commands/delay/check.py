@@ -38,7 +38,7 @@ def command(
     store: OptionalStoreOption = None,
     snapshot: SnapshotOption = None,
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="A delayOffset.json by itself, without its queues.")
+        Path | None, typer.Option("--file", metavar="FILE", help="A delayOffset.json on its own, without its queues.")
     ] = None,
     levels: LevelsOption = None,
     at: AtOption = None,
@@ -50,10 +50,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Check delay offsets against the schedule queues: what waits, what is late, what will be lost or repeated.
+    """Check delay offsets against the schedule queues for messages that are late, or will be lost or repeated.
 
     Asks a live cluster unless files are named. Ends with 0 fine, 1 warning, 2 critical, 3 when something could not be
-    read. A file by itself shows unknown levels and broken keys only; the rest is reported as not judged. Only --store
+    read. A file on its own shows unknown levels and broken keys only; the rest is reported as not checked. Only --store
     shows whether delayOffset.json on a live broker's disk is missing or stale.
     """
     source = DelaySource(

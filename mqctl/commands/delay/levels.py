@@ -36,11 +36,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the delay levels: their delays, the next offset to deliver, what waits, what of it is overdue since when.
+    """Show the delay levels: their delays, the next offset to deliver, messages that wait, and those that are overdue.
 
-    Waiting is no fault: what waits is not due yet. Overdue is what was due more than 2 s ago and has no delivered copy.
-    The table is the broker's own messageDelayLevel; a store does not hold it, so --levels names one that is not the
-    default. A level beyond the table has no delay: nothing delivers its messages.
+    Messages that wait are not due yet. Overdue messages were due more than 2 s ago and have no delivered copy. The
+    table is the broker's own messageDelayLevel; a store does not contain it, so pass --levels if it was changed. A
+    level beyond the table has no delay: its messages are never delivered.
     """
     source = DelaySource(
         store=store,

@@ -34,7 +34,7 @@ def command(
     """Compute the shortest chain of delay levels that ends at a moment, never later.
 
     The levels are those of the live brokers, or of --levels, which asks no broker. `mqctl delay relay` sends messages
-    of `mqctl message send --deliver-at` along such chains; 5.x brokers with timers need none.
+    of `mqctl message send --deliver-at` along such chains; 5.x brokers with timers do not need one.
     """
     from mqctl.cli.times import parse_instant
     from mqctl.commands.delay.plan_view import MOST_HOPS, SHOWN_HOPS, chain_document

@@ -65,12 +65,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to repair delay levels, and with --execute do it.
+    """Plan to repair delay levels; with --execute, do it.
 
-    With --store, the offsets of a stopped broker's delayOffset.json: each level goes to its first message without a
-    delivered copy, in the file and its backup; refused while a broker holds the store's lock. On a slave the master
-    overwrites the file. With --resend, messages that no level will deliver are sent again with what is left of their
-    delay: those on levels beyond the table, or those named; from a live broker, or from --store.
+    --store repairs the delayOffset.json of a stopped broker: each level goes to its first message without a delivered
+    copy, in the file and its backup. It is refused while a broker holds the store's lock; on a slave, the master
+    overwrites the file. --resend sends messages again that no level will deliver (those on levels beyond the table, or
+    those named) with the rest of their delay, from a live broker or from --store.
     """
     if resend:
         if levels or at or offsets or undo:

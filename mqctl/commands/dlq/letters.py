@@ -18,10 +18,14 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
 from mqctl.text import sentence
 
-KeyOption = Annotated[list[str] | None, typer.Option("--key", metavar="KEY", help="With this key; may be repeated.")]
+KeyOption = Annotated[
+    list[str] | None, typer.Option("--key", metavar="KEY", help="Only letters with this key; may be repeated.")
+]
 IdOption = Annotated[
     list[str] | None,
-    typer.Option("--id", metavar="ID", help="With this message id, offset id or origin id; may be repeated."),
+    typer.Option(
+        "--id", metavar="ID", help="Only letters with this message id, offset id or origin id; may be repeated."
+    ),
 ]
 SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Given up at or after this time.")]
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Given up before this time.")]

@@ -57,14 +57,13 @@ def command(
 ) -> int:
     """List how many dead letters each consumer group has on each broker, how old they are, and who may read them.
 
-    A dead letter is a message that a group failed to consume more often than it may; it stays until its file expires.
+    A dead letter is a message that a group failed to consume more often than allowed; it stays until its file expires.
 
-    With one group also its letters, the oldest first, --limit of each queue (100 unless given): how often each failed,
-    why it was given up, and where it came from. Brokers keep no error text. What is known: how many deliveries failed,
-    against the group's limit; by when each had failed (from the waits between retries); the original topic and message
-    id; whether it was sent again, from here or, as far as brokers still hold the copy, from elsewhere. A resend starts
-    the retries again; their ladder is shown below. Letters are read without joining a group, also where the topic's
-    permission keeps consumers out.
+    With one group, also lists its letters, the oldest first, up to --limit for each queue (100 unless given): failed
+    deliveries against the group's limit, the latest time of each failure (from the waits between retries), the reason
+    it was given up, the original topic and message id, and whether it was sent again, from here or, while brokers still
+    hold the copy, from elsewhere. Brokers keep no error text. A resend restarts the retries; their ladder is shown
+    below. Letters are read without joining a group, even where the topic's permission keeps consumers out.
     """
     choice = letter_choice(key, message_id, since, until, broker)
     (one,) = group if group and len(group) == 1 else (None,)

@@ -53,13 +53,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan which dead letters of a group go where, and with --execute send them: each one once.
+    """Plan which dead letters of a group go to which topic; with --execute, send each of them once.
 
-    A letter that was resent before is left alone, even if another machine did it: copies carry their letter's id
-    (MQCTL_RESENT_FROM) and are looked up before each send. A letter whose record here is damaged, and of which brokers
-    have no copy, may have been sent and is left alone too: the record is named, a plan ends with 69, a resend with 1.
-    The letters stay where they are. Every group of the target topic receives them; --to '%RETRY%GROUP' reaches one
-    group only. --timeout limits the plan and each look-up, not the sending.
+    A letter that was resent before is skipped, even if another machine did it: copies carry their letter's id
+    (MQCTL_RESENT_FROM) and are looked up before each send. If the local record of a letter is damaged and brokers have
+    no copy, it may already have been sent: it is skipped and reported (exit code 69 for a plan, 1 for a resend). The
+    letters stay where they are. Every group of the target topic receives them; --to '%RETRY%GROUP' reaches one group
+    only. --timeout limits the plan and each look-up, not the sending.
     """
     if not rate > 0:
         raise UsageError(

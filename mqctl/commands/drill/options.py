@@ -13,6 +13,6 @@ FormatOption = Annotated[
     CheckFormat | None, typer.Option("--as", help="Format of a CI or monitoring system.", show_choices=True)
 ]
 ExcerptsOption = Annotated[
-    int, typer.Option("--excerpts", min=1, max=1000, help="Of how many breaches of each promise to show the evidence.")
+    int, typer.Option("--excerpts", min=1, max=1000, help="Most violations of each promise to show with evidence.")
 ]
 PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write the verdict as a page.")]

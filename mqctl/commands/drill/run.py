@@ -59,12 +59,12 @@ def command(
     lang: LangOption = None,
     no_color: NoColorOption = False,
 ) -> ExitCode:
-    """Send numbered messages, let a schedule happen, and judge what was lost, repeated, reordered or late.
+    """Send numbered messages while a schedule of faults runs, and check them for loss, repetition, disorder and delay.
 
-    A plan with a cluster of its own starts one, and needs nothing else. Any other drills the cluster that you name:
-    without --execute it shows what it would make, send and ask for; with it, it works on a topic and groups of its own,
-    which it removes in the end. What brokers are to do there, you are asked to do. Ctrl-C ends it, and what there is of
-    the history is judged. Ends with 0 when every promise was kept, 2 when one was broken, 3 when not all was judged.
+    Plans that define a cluster start a local one. All others run against the cluster you name: without --execute, the
+    drill shows the topics, messages and actions it needs; with it, it uses its own topic and groups and removes them at
+    the end. There, mqctl prompts you to stop or restart brokers yourself. Ctrl-C ends it and checks the history so far.
+    Ends with 0 when every promise was kept, 2 when one was broken, 3 when not all could be checked.
     """
     drill = load_plan(plan, spoken())
     now = datetime.now().astimezone()

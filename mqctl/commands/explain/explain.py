@@ -34,9 +34,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """Explain a word: what a rule looks at, what an exit code or a cause means, what RocketMQ calls a thing of Kafka.
+    """Explain a word: the code of a rule, an exit code, a cause, or what RocketMQ calls a concept of Kafka.
 
-    A word that means several things is explained as each of them.
+    A word with several meanings is explained in each of them.
     """
     rows = _all_but_rules() if word is None else _meant(word)
     blocks = [Table(COLUMNS, rows)] if word is None else [Paragraphs(page(row)) for row in rows]

@@ -33,7 +33,7 @@ def command(
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where to serve; nothing but this machine by default.")
     ] = "127.0.0.1:9557",
     every: Annotated[
-        str, typer.Option("--every", metavar="SPAN", help="Scrapes within this time share one look at the cluster.")
+        str, typer.Option("--every", metavar="SPAN", help="Scrapes within this time share one sample of the cluster.")
     ] = "15s",
     once: Annotated[bool, typer.Option("--once", help="Print what a scrape would get, and end.")] = False,
     group: GroupPatternOption = None,
@@ -44,7 +44,7 @@ def command(
         bool, typer.Option("--by-queue", help="Lag and offsets of every queue as well, of 10,000 queues at most.")
     ] = False,
     clients: Annotated[
-        bool, typer.Option("--clients", help="What consumers say of themselves as well, of 10,000 at most.")
+        bool, typer.Option("--clients", help="Also export what consumers report themselves, of 10,000 at most.")
     ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -52,14 +52,14 @@ def command(
 ) -> int:
     """Serve lag, members, dead letters, delays and disks of a cluster at /metrics until Ctrl-C.
 
-    The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
-    not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
-    broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days, or
-    are part of the cluster, as well; `mqctl_broker_up` of one that is not registered is 0. Of more than 500 groups,
+    Each scrape asks the cluster, at most every --every, within --timeout (8s unless given). Unknown is not zero: a
+    number that could not be read is NaN, `mqctl_unknown_parts` counts unanswered requests, and `mqctl_up` is 0 if no
+    broker answers. `mqctl_brokers_expected` also counts brokers that were registered within seven days or are part of
+    the cluster; `mqctl_broker_up` is 0 for a broker that is not registered. With more than 500 groups,
     `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. `mqctl_queues_left_out` and
-    `mqctl_clients_left_out` do so for --by-queue and --clients; a client's id changes when it is started again, and
-    each scrape then asks every consumer. There is no access control: keep it on the loopback address, or where only
-    your monitoring can reach it.
+    `mqctl_clients_left_out` do the same for --by-queue and --clients; a client's id changes with each start, and
+    --clients asks every consumer at each scrape. There is no access control: keep it on the loopback address, or where
+    only your monitoring can reach it.
     """
     from mqctl.commands.export.exporter import listen_address, registry_of, serve
     from mqctl.commands.export.metrics_detail import Detail

@@ -33,7 +33,9 @@ def command(
     ] = None,
     collisions: Annotated[bool, typer.Option("--collisions", help="Find tags that share a hash.")] = False,
     bloom: Annotated[bool, typer.Option("--bloom", help="Show the bit map behind SQL92 subscriptions.")] = False,
-    release: Annotated[str, typer.Option("--release", metavar="RELEASE", help="Of the broker: 4.9 or 5.x.")] = "5.x",
+    release: Annotated[
+        str, typer.Option("--release", metavar="RELEASE", help="Release of the broker: 4.9 or 5.x.")
+    ] = "5.x",
     error: Annotated[int, typer.Option("--error", metavar="PERCENT", help="maxErrorRateOfBloomFilter.")] = 20,
     expected: Annotated[int, typer.Option("--expected", metavar="N", help="expectConsumerNumUseFilter.")] = 32,
     groups: Annotated[int, typer.Option("--groups", metavar="N", min=0, help="Groups that match a message.")] = 32,

@@ -31,7 +31,9 @@ def command(
     prop: Annotated[
         list[str] | None, typer.Option("--prop", metavar="NAME=VALUE", help="A property of the message; repeatable.")
     ] = None,
-    release: Annotated[str, typer.Option("--release", metavar="RELEASE", help="Of the broker: 4.9 or 5.x.")] = "5.x",
+    release: Annotated[
+        str, typer.Option("--release", metavar="RELEASE", help="Release of the broker: 4.9 or 5.x.")
+    ] = "5.x",
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:

@@ -41,7 +41,7 @@ def command(
 ) -> int:
     """Plan to delete a consumer group from its brokers; with --execute, delete it.
 
-    Refused while it has members. Its offsets stay, so `mqctl undo` can bring it back whole.
+    It is refused while the group has members. Its offsets stay, so `mqctl undo` can restore it completely.
     """
     from mqctl.changes.settings.change import run_setting_change
     from mqctl.commands.group.plan import plan_deletion

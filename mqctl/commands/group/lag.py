@@ -61,10 +61,10 @@ _Sort = Annotated[
 ]
 _MinLag = Annotated[
     int | None,
-    typer.Option("--min-lag", metavar="N", min=0, help="Only groups with at least so many messages waiting."),
+    typer.Option("--min-lag", metavar="N", min=0, help="Only groups with at least this many messages waiting."),
 ]
 _Watching = Annotated[
-    bool, typer.Option("--watch", help="Look again and again; shows rates and where the lag is going.")
+    bool, typer.Option("--watch", help="Repeat until interrupted; shows rates and the trend of the lag.")
 ]
 _Until = Annotated[
     str | None,
@@ -90,7 +90,7 @@ def command(
     watching: _Watching = False,
     until: _Until = None,
     every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "5s",
-    count: Annotated[int | None, typer.Option("--count", metavar="N", help="End after so many looks.")] = None,
+    count: Annotated[int | None, typer.Option("--count", metavar="N", help="Stop after this many samples.")] = None,
     at: AtOption = None,
     system: AllOption = False,
     advise: AdviseOption = False,
@@ -106,17 +106,18 @@ def command(
     """Show how far consumer groups are behind, by count and by time.
 
     The lag time is the age of the next message to consume. `lost` counts messages that expired before the group
-    consumed them. With -g, --by queue or -o wide the consumers are asked as well: what is in flight (handed out, not
-    committed) and cached, who holds each queue, and messages per second over the last minute: consumed, as members
-    tell, and handed out, as brokers count. Groups with failing messages: by when a fix must be out to lose none. A
-    store is judged as of its own last instant, or --at. --advise says when backlogs end and what helps.
+    consumed them. -g, --by queue and -o wide also ask the consumers: messages in flight (delivered, not committed) and
+    cached, the owner of each queue, and messages per second over the last minute, consumed (reported by members) and
+    delivered (counted by brokers). Groups with failing messages have a deadline: the time by which a fix must be
+    deployed before the first one is dead-lettered. A store is judged as of its own last moment, or --at. --advise shows
+    when backlogs end and what helps.
 
-    Of a group that pops (5.x), a store tells exactly, and a live cluster from the newest records of pops, how many
-    messages are ready, invisible (popped and not acknowledged, with the moment the next comes back), due, and waiting
-    in the retry topics of both names; batches of ordered pops are known from a store only.
+    For POP groups (5.x) it shows how many messages are ready, invisible (popped and not acknowledged, with the time
+    when the next one reappears), due, or in the retry topics of both names. This is exact with --store, and estimated
+    from the newest records of pops on a live cluster; batches of ordered pops need --store.
 
     --watch shows rates over the last 15 s. --until ends with 0 when the condition holds, 75 when it does not within
-    --timeout (10 minutes unless given), 3 when the last look had no answer.
+    --timeout (10 minutes unless given), 3 when the last sample had no answer.
     """
     choice, again = LagChoice(sort=sort, min_lag=min_lag, queues=tuple(queue or ())), watching or until is not None
     _refuse(store, snapshot, at, choice, again=again, advise=advise, online=online)

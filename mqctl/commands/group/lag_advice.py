@@ -25,7 +25,7 @@ AdviseOption = Annotated[
     typer.Option("--advise", help="Look twice and say when backlogs end, what bounds them, what would help."),
 ]
 WindowOption = Annotated[
-    str | None, typer.Option("--window", metavar="SPAN", help="With --advise: time between the two looks.")
+    str | None, typer.Option("--window", metavar="SPAN", help="With --advise: time between the two samples.")
 ]
 DEFAULT_WINDOW = "10s"
 _EVIDENCE = frozenset({Part.QUEUES, Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO})

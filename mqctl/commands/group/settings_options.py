@@ -17,7 +17,7 @@ BroadcastOption = Annotated[
     bool | None, typer.Option("--broadcast/--no-broadcast", help="Whether it may consume by broadcasting.")
 ]
 FromMinOption = Annotated[
-    bool | None, typer.Option("--from-min/--no-from-min", help="Whether it may begin at the first message.")
+    bool | None, typer.Option("--from-min/--no-from-min", help="Whether it may start at the first message.")
 ]
 RetryMaxOption = Annotated[
     int | None, typer.Option("--retry-max", metavar="NUMBER", min=0, max=_INT32, help="Retries before a dead letter.")

@@ -26,9 +26,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """Stop one broker of a local cluster; the others and the name server go on.
+    """Stop one broker of a local cluster; the others and the name server keep running.
 
-    `mqctl local start BROKER` starts it again on its store and its port; `mqctl local down` stops the whole cluster.
+    `mqctl local start BROKER` starts it again with its store and its port; `mqctl local down` stops the cluster.
     """
     state = Supervisor(state_dir() / "local", say=note).stop_broker(name, broker, kill=kill)
     emit(local_document([local_row(state)]), output)

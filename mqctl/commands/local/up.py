@@ -56,7 +56,9 @@ _Slaves = Annotated[
 ]
 _Rooms = Annotated[
     str | None,
-    typer.Option("--rooms", metavar="NAMES", help="Machine rooms with commas; broker names begin with one."),
+    typer.Option(
+        "--rooms", metavar="NAMES", help="Machine rooms, separated by commas; each broker name starts with one."
+    ),
 ]
 _Memory = Annotated[bool, typer.Option("--memory", help="Throw the stores away at the end.")]
 _DataDir = Annotated[
@@ -146,7 +148,7 @@ def command(
 ) -> None:
     """Start a RocketMQ cluster on this machine: a name server and brokers in one background process.
 
-    Real RocketMQ clients work against it. Commands without --namesrv and profile find it by themselves.
+    Real RocketMQ clients work against it. Commands without --namesrv and profile find it automatically.
     """
     if memory and data_dir is not None:
         raise UsageError(sentence("local-memory-data-dir-cannot", "--memory and --data-dir cannot be combined"))

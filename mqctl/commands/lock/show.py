@@ -35,12 +35,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show for every queue of an ordered group who holds its lock, who waits for it, and when it will be free.
+    """Show for every queue of an ordered group the holder of its lock, the instance that waits for it, and when it
+    expires.
 
-    Put together from what the instances say of themselves and from the allocation; brokers are not asked for locks,
-    for that would take them. States: held, expired (not renewed for 30 s), hung (its listener does not come back),
-    waiting (an owner that is gone still has it: 60 s at most), split (two hold it), unknown, nobody. Queues that the
-    group pops (5.x) have no owner and no lock: what blocks an ordered one, `mqctl group lag --store` tells.
+    The answer combines the instances' own reports with the allocation. Brokers are not asked: the only request for
+    locks would take them. States: held, expired (not renewed for 30 s), hung (its listener does not return), waiting (a
+    departed owner still has it, for 60 s at most), split (two hold it), unknown, nobody. Queues that the group pops
+    (5.x) have no owner and no lock; `mqctl group lag --store` shows what blocks an ordered one.
     """
     rule = rule_of(room_rule, profile)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], members_only=True)

@@ -44,7 +44,7 @@ _Invisible = Annotated[
     ),
 ]
 _Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="Temporary group: begin at this store time.")
+    str | None, typer.Option("--since", metavar="TIME", help="Temporary group: start at this store time.")
 ]
 _DedupBy = Annotated[
     str | None,
@@ -63,8 +63,10 @@ def command(
     tags: TagsOption = None,
     sql: SqlOption = None,
     since: _Since = None,
-    from_start: Annotated[bool, typer.Option("--from-start", help="Temporary group: begin at the oldest.")] = False,
-    count: Annotated[int, typer.Option("--count", min=1, help="End after so many messages.")] = 10,
+    from_start: Annotated[
+        bool, typer.Option("--from-start", help="Temporary group: start at the oldest message.")
+    ] = False,
+    count: Annotated[int, typer.Option("--count", min=1, help="Stop after this many messages.")] = 10,
     wait: Annotated[str, typer.Option("--wait", metavar="SPAN", help="How long to wait for them.")] = "10s",
     pop: _Pop = False,
     invisible: _Invisible = None,
@@ -79,11 +81,12 @@ def command(
 ) -> int:
     """Consume messages as a real member of a group, which takes its share of the queues while it runs.
 
-    Without -g it uses a temporary group, which starts with new messages (or where you say) and is removed at the end.
-    With -g the group rebalances twice, when this member joins and when it leaves, and nothing is committed without
-    --commit. With --pop no queue changes hands: whatever mode the group is set to, messages are popped from all
-    brokers, and those that --commit does not acknowledge come again as retries once --invisible is over. Use `message
-    peek` or `tail` to look without any of that. Ends with 0 when fewer came, 3 when a commit could not be confirmed.
+    Without -g it uses a temporary group, which starts with new messages (or where you choose) and is removed at the
+    end. With -g the group rebalances twice, when this member joins and when it leaves, and nothing is committed without
+    --commit. With --pop no queue changes its owner: messages are popped from all brokers, whatever mode the group is
+    set to, and those that --commit does not acknowledge are redelivered once --invisible is over. Use `message peek` or
+    `tail` to read without any of that. Ends with 0 also when fewer messages arrived, 3 when a commit could not be
+    confirmed.
     """
     expression, kind = chosen_filter(tags, sql)
     if group is not None and (since is not None or from_start):

@@ -71,11 +71,12 @@ def command(
 ) -> int:
     """Show messages by id, or by key through the brokers' index files, oldest first.
 
-    Both kinds of id look alike: one that names a broker is looked up there first. No message with an id ends with 66;
-    none with a key is an empty list.
+    Both kinds of id look alike: an id that names a broker is looked up there first. An unknown id ends with 66; an
+    unknown key gives an empty list.
 
-    Messages that still wait for their delay come last, with the delay level, or the timer of 5.x, and when they are
-    due. Of a single message people see which groups are past it, as `mqctl message trace` judges it.
+    Messages that still wait for their delay are listed last, with the delay level, or the timer of 5.x, and the time
+    they are due. If exactly one message is found, the table also shows which groups have passed it, as `mqctl message
+    trace` does.
     """
     if (word, key, unique_key).count(None) != 2:
         raise UsageError(

@@ -36,10 +36,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Send small messages to each queue, one after the other, and show how long the broker took.
+    """Send small messages to each queue, one after the other, and show the response times of the brokers.
 
     The messages stay in the topic. Without --topic they go to the topic that each broker keeps under its own name,
-    which nobody consumes. Nothing is retried: a failure is shown as a failure.
+    which has no consumers. Nothing is retried: each failure is shown.
     """
     from mqctl.bench.probe import own_queues, probe, topic_queues
     from mqctl.client.producer.producer import Producer

@@ -18,7 +18,7 @@ EXAMPLES = (
 
 def command(
     handles: Annotated[
-        list[str], typer.Argument(metavar="HANDLE...", help="What the send answered (recallHandle), of one topic.")
+        list[str], typer.Argument(metavar="HANDLE...", help="The recallHandle that a send answered; all of one topic.")
     ],
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
@@ -28,10 +28,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to take timer messages back while they wait, and with --execute do it; the name to confirm is the topic's.
+    """Plan to cancel timer messages while they wait; with --execute, do it. The name to confirm is the topic's.
 
-    Brokers of 5.3.2 and newer do that where recallMessageEnable is set, for messages with a time of their own, not for
-    delay levels. This cannot be undone: what is to come after all is sent again.
+    Brokers of 5.3.2 and newer can do this if recallMessageEnable is set, for messages with a delivery time, not for
+    delay levels. This cannot be undone; to deliver the message after all, send it again.
     """
     from mqctl.commands.message.recall_plan import recall
 

@@ -67,7 +67,7 @@ def command(
         bool, typer.Option("--create", help="Create the topic, where brokers allow that (autoCreateTopicEnable).")
     ] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read it back from its broker: SEND_OK is no proof.")
+        bool, typer.Option("--verify", help="Read it back from its broker; SEND_OK alone is not proof.")
     ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,

@@ -27,10 +27,10 @@ EXAMPLES = (
 def command(
     topic: OneTopicOption,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with messages as they come.")] = False,
-    lines: Annotated[int, typer.Option("--lines", min=0, help="How many of the newest to begin with.")] = 10,
+    lines: Annotated[int, typer.Option("--lines", min=0, help="How many of the newest messages to show first.")] = 10,
     tags: TagsOption = None,
     sql: SqlOption = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, help="End after so many messages.")] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Stop after this many messages.")] = None,
     every: Annotated[
         str, typer.Option("--every", metavar="SPAN", help="Pause between looks when nothing arrived.")
     ] = "500ms",
@@ -41,11 +41,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the newest messages of a topic, one a line, and with --follow new ones as they arrive. No offset is
-    committed.
+    """Show the newest messages of a topic, one a line, and with --follow new ones as they arrive. Commits no offset.
 
-    Brokers filter: --tags takes `a || b`, --sql a condition in SQL92 (brokers need enablePropertyFilter). The newest
-    are taken before the filter looks at them. --follow goes on until Ctrl-C or --timeout.
+    Brokers filter: --tags takes `a || b`, --sql an SQL92 condition (brokers need enablePropertyFilter). The newest
+    messages are chosen before the filter is applied. --follow continues until Ctrl-C or --timeout.
     """
     expression, kind = chosen_filter(tags, sql)
     if follow and output not in (Output.TABLE, Output.WIDE, Output.NDJSON):

@@ -31,7 +31,7 @@ def command(
     ],
     topic: Annotated[
         str | None,
-        typer.Option("-t", "--topic", metavar="TOPIC", help="Topic of a unique id, if nobody traced it, or of a key."),
+        typer.Option("-t", "--topic", metavar="TOPIC", help="Topic of a unique id without a trace, or of a key."),
     ] = None,
     trace_topic: Annotated[
         str, typer.Option("--trace-topic", metavar="TOPIC", help="Where clients write their traces.")
@@ -43,12 +43,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show who sent a message, who consumed it and when (from traces), and which groups are past it.
+    """Show who sent a message, who consumed it and when (from traces), and which groups have passed it.
 
-    Groups are judged by their offsets on the message's queue: `consumed` means online, past it and subscribed to it;
-    `filtered` past it, and its broker or the owner of the queue does not want its tag; `passed` past it, the rest not
-    known because the group is offline or its members differ; `popped` handed out to a group that pops (5.x), consumed
-    or not: `mqctl group lag` counts what is not acknowledged.
+    Groups are judged by their offsets on the message's queue. `consumed`: the group is online, has passed it and
+    subscribes to it. `filtered`: it has passed it, and its broker or the owner of the queue filters the tag out.
+    `passed`: it has passed it, and no more is known because the group is offline or its members differ. `popped`:
+    delivered to a group that pops (5.x), acknowledged or not; `mqctl group lag` counts the unacknowledged ones.
     """
     if topic is None:
         check_id(message_id)

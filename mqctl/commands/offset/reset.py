@@ -94,13 +94,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan new offsets for a group, show what that replays and skips, and with --execute set them.
+    """Plan new offsets for a group, show what that replays and skips; with --execute, set them.
 
-    Times are exact: the first message stored at or after the instant, in every queue. Offsets of a group without
-    members are committed at the brokers; with members, 5.x brokers with server-side reset move them, and others have
-    the members begin elsewhere, for all queues of a topic and by time, earliest or latest only: each broker searches
-    for itself, so that the plan may begin a little earlier than the instant, never later. Each queue is read back until
-    it is proven, and a journal keeps the old offsets. Exit code 2: stopped in the middle; --resume finishes it.
+    Times are exact: each queue starts at the first message stored at or after the instant. Without members, offsets are
+    committed at the brokers. With members, 5.x brokers with server-side reset move them. Otherwise the members are
+    asked to restart from a time, earliest or latest, for all queues of a topic; each broker searches for itself, so
+    consumption may restart slightly before the instant, never after it. Each queue is read back until it is confirmed,
+    and a journal keeps the old offsets. Exit code 2: stopped in the middle; --resume finishes it.
     """
     target = _target(to_time, by_duration, to_earliest, to_latest, to_current, to_offset, shift_by)
     request = _request(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)

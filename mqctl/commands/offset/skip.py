@@ -46,12 +46,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to move a group to the end of a topic; with --execute, do it and record what was skipped.
+    """Plan to move a group to the end of a topic; with --execute, do it and record the skipped messages.
 
-    The replay plan holds the skipped stretch of each queue, from the committed offset to the one that was set. It is
-    written before anything changes. `mqctl replay publish --skipped ID` or `mqctl replay group --skipped ID` takes the
-    backlog up later, as long as the brokers keep its messages. With members online, what they had pulled but not
-    committed is in the plan as well: those messages may be consumed twice.
+    Before anything changes, a replay plan is written with the skipped range of each queue, from the committed offset to
+    the new one. `mqctl replay publish --skipped ID` or `mqctl replay group --skipped ID` processes the backlog later,
+    as long as the brokers keep its messages. Messages that online members had pulled but not committed are in the plan
+    as well: they may be consumed twice.
     """
     from mqctl.changes.offsets.change import consent_of
     from mqctl.changes.offsets.only_topic import only_topic

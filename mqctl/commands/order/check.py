@@ -41,7 +41,7 @@ def command(
     queues: Annotated[
         list[int] | None,
         typer.Option(
-            "--queues", metavar="COUNT", min=1, help="What this many queues on each broker would do; repeatable."
+            "--queues", metavar="COUNT", min=1, help="Also forecast this many queues on each broker; may be repeated."
         ),
     ] = None,
     group: Annotated[
@@ -59,14 +59,15 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Sample a topic and show which keys are in several queues, where their order is not kept.
+    """Sample a topic and show keys that are in several queues, so that their order is not kept.
 
-    A key that moved once was re-routed, by a changed number of queues for instance; one that moves back and forth has
-    no order at all. Messages that mqctl resent, replayed or probed with are left out. Also shows what another number of
-    queues would re-route, and how much faster each queue could be consumed if one thread worked on each key instead of
-    each queue. With -g it shows from the traces of the group's consumers which queues changed owners, and what the old
-    owner still worked on when the new one began. Ends with 0 fine, 1 when a key lies in several queues or a handover
-    broke the order, 3 when nothing was found but a queue could not be sampled, or no delivery to the group was traced.
+    A key that moved once was re-routed, for instance by a changed number of queues; a key that moves back and forth is
+    not ordered at all. Messages that mqctl resent, replayed or probed with are ignored. It also shows which keys
+    another number of queues would re-route, and how much faster each queue could be consumed with one thread for each
+    key instead of one for each queue. With -g it shows from the traces of the group's consumers which queues changed
+    owners, and what the old owner was still processing when the new one started. Ends with 0 fine, 1 when a key is in
+    several queues or a handover broke the order, 3 when nothing was found but a queue could not be sampled, or the
+    group's deliveries are not traced.
     """
     if store is not None and (namesrv or profile):
         raise UsageError(

@@ -20,5 +20,5 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """List the playbooks: what each is for, its parameters, and whether it may change something."""
+    """List the playbooks with their purpose, their parameters, and whether they can change anything."""
     emit(list_document([load_playbook(slug) for slug in slugs()], lang or Lang.EN), output)

@@ -40,7 +40,7 @@ _Given = Annotated[
     list[str] | None,
     typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="A parameter of the playbook; repeatable."),
 ]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print the command lines; nobody is asked anything.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print the command lines; nothing is run.")]
 _Choose = Annotated[
     list[str] | None, typer.Option("--choose", metavar="STEP=CHOICE", help="A decision, taken beforehand.")
 ]
@@ -79,13 +79,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int | None:
-    """Run a playbook: its steps are commands of mqctl, shown on stderr as they run; stdout gets the outcome.
+    """Run a playbook: its steps are mqctl commands, shown on stderr as they run; the outcome is written to stdout.
 
-    Steps that change something show their plan only, unless --execute is given; then each asks for the name of what it
-    changes. A drill on your cluster asks for each restart then, and goes on when you press Enter. The cluster is
-    identified before the first step and before each change.
+    Steps that change something only show their plan, unless --execute is given; then each asks you to confirm the name
+    of its target. A drill on your cluster then asks for each restart, and continues when you press Enter. The cluster
+    is identified before the first step and before each change.
 
-    Ends with 0 at its end or when nothing is to be done, 1 when somebody must act or decide, 2 when a step ended
+    Ends with 0 at its end or when nothing is to be done, 1 when an operator must act or decide, 2 when a step ended
     unexpectedly, 75 when one timed out, 76 when a change was not confirmed, 65 on another cluster.
     """
     playbook = load_playbook(slug)

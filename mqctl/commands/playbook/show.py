@@ -29,7 +29,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """Show a playbook: what it answers, its parameters, steps, what each result means, and the way back."""
+    """Show a playbook: its question, parameters and steps, the meaning of each result, and how to go back."""
     if prose:
         sys.stdout.write(readme(slug, lang))
         return

@@ -36,7 +36,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the producers that are connected; of brokers before 4.9.4 those of the groups that are named."""
+    """List the connected producers; brokers before 4.9.4 report only those of the groups that you name."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = masters_of(look.brokers({Part.PRODUCERS}))
         look.ask(ask_producers, brokers, system=everything)

@@ -24,7 +24,7 @@ EXAMPLES = (
 )
 
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call the cluster.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
 _Namesrv = Annotated[
     str,
     typer.Option("--namesrv", "-n", metavar="ADDRESSES", help="Name servers, or the URL of an address service."),
@@ -48,7 +48,8 @@ _Keyring = Annotated[
 ]
 _Tls = Annotated[bool, typer.Option("--tls", help="Secure all connections with TLS.")]
 _TlsCa = Annotated[
-    Path | None, typer.Option("--tls-ca", metavar="FILE", help="Authority to trust (PEM); `none` trusts anybody.")
+    Path | None,
+    typer.Option("--tls-ca", metavar="FILE", help="Authority to trust (PEM); `none` trusts any certificate."),
 ]
 _TlsCert = Annotated[
     Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate, if asked for (PEM).")
@@ -59,7 +60,7 @@ _TlsServerName = Annotated[
     typer.Option("--tls-server-name", metavar="NAME", help="Name that all certificates carry; `any` for all."),
 ]
 _Timeout = Annotated[
-    str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of a whole command, 15s unless given.")
+    str | None, typer.Option("--timeout", metavar="SPAN", help="Time limit of each command; 15s by default.")
 ]
 _RoomRule = Annotated[
     str | None,

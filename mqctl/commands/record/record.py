@@ -28,7 +28,9 @@ def command(
         typer.Option("--consumers-every", metavar="SPAN", help="Time between questions to consumers who owns a queue."),
     ] = "5m",
     keep: Annotated[str, typer.Option("--keep", metavar="SPAN", help="Remove days that are older.")] = "14d",
-    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many looks.")] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", min=1, help="Stop after this many samples.")
+    ] = None,
     group: GroupPatternOption = None,
     topic: TopicPatternOption = None,
     without: ExceptOption = None,
@@ -36,12 +38,12 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
 ) -> int:
-    """Record what a cluster looks like, look by look, until Ctrl-C.
+    """Sample the state of a cluster at intervals until Ctrl-C.
 
-    Writes Parquet by kind and UTC day: what changed since the look before, and all of it once an hour. Nothing of the
-    cluster is changed, no message is read. A look that nobody answers is recorded as a gap with its cause; --timeout
-    limits one look. Killed at any moment, the recorder loses at most the look that it was writing. One recorder a
-    cluster: a second one of this user is refused.
+    Writes Parquet by kind and UTC day: changes since the previous sample, and the complete state once an hour. Nothing
+    in the cluster is changed, and no messages are read. A sample without an answer is recorded as a gap with its cause;
+    --timeout limits one sample. If the recorder is killed, it loses at most the sample that it was writing. Each user
+    can run one recorder for a cluster; a second one is refused.
     """
     every_ms = parse_span_ms(every)
     if every_ms < _LEAST_EVERY_MS:

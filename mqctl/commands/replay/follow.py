@@ -49,15 +49,15 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to move a topic's messages to one with more queues; with --execute, copy what comes until interrupted.
+    """Plan to move a topic's messages to one with more queues; with --execute, copy them until interrupted.
 
-    More queues in the same topic send keys elsewhere, and order is lost. A follower reads the old topic as a group of
-    its own (MQCTL_FOLLOW_OLD_TO_NEW) and publishes to the new one: each key to one queue, in its old order. The key is
-    the sharding key, else a message's first key, else its old queue. The plan names the steps of the cut-over for
-    producers and consumers. It holds when the new topic's brokers refuse, or when the group of --hold-for lags.
-    Run the same command after a stop or a kill: it goes on at its committed offsets, and asks the new topic what is
-    there already. No message is left out; messages copied twice are reported (found by index: messageIndexEnable).
-    Exit code 3: some could not be looked up. One follower a machine; several machines share the queues.
+    Adding queues to a topic sends keys to other queues and breaks their order. A follower reads the old topic as a
+    separate group (MQCTL_FOLLOW_OLD_TO_NEW) and publishes to the new one: each key to one queue, in its old order. The
+    key is the sharding key, else a message's first key, else its old queue. The plan lists the steps of the cut-over
+    for producers and consumers. The follower pauses while the new topic's brokers reject sends or the --hold-for group
+    lags. Run the same command after a stop or a kill: it resumes from its committed offsets and skips messages that are
+    already copied. No message is left out; messages copied twice are reported (found by index: messageIndexEnable).
+    Exit code 3: some could not be looked up. Each machine runs one follower; several machines share the queues.
     """
     from mqctl.changes.engine.run import Consent
     from mqctl.commands.replay.following import FollowRequest, run_follow

@@ -49,14 +49,14 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to point a group at the beginning of what is to be replayed; with --execute, do it.
+    """Plan to point a group at the start of the messages to replay; with --execute, do it.
 
-    The group is created where it is missing, and gets its offsets before it has members: start its consumers then, with
-    the tags or the condition that you want. The end of the replay is recorded, and `mqctl replay status` shows whether
-    the group has reached it: consumers do not stop by themselves. `mqctl undo` restores the offsets.
+    The group is created if it is missing, and gets its offsets before it has members: start its consumers afterwards,
+    with the tags or the condition that you want. The end of the replay is recorded, and `mqctl replay status` shows
+    whether the group has reached it: consumers do not stop there. `mqctl undo` restores the offsets.
 
-    This is for a group without members, next to the one that goes on. To have a group with its members online consume
-    the last minutes again, use `mqctl offset reset -g GROUP --by-duration 10m`.
+    This is for a group without members, next to the one in use. To have a group with online members consume the last
+    minutes again, use `mqctl offset reset -g GROUP --by-duration 10m`.
     """
     from mqctl.changes.engine.run import Consent
     from mqctl.changes.offsets.only_topic import only_topic

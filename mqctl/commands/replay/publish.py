@@ -58,11 +58,11 @@ def command(
 ) -> int:
     """Plan to publish messages again, and show who will receive them; with --execute, publish them at a bounded rate.
 
-    Body, tags, keys and properties stay; a further key and the MQCTL_ORIGIN_ properties say where a copy comes from.
-    With --store, they are those of a store directory, with consume queues or without: what a recovery set aside, too.
-    Messages of one queue keep their order. Each message is published at least once: after a stop, `mqctl replay resume`
-    asks the target for the keys of those that were being sent, and names what may be there twice. Exit code 2: stopped
-    in the middle; 3: complete, with messages in doubt.
+    Body, tags, keys and properties stay; an extra key and the MQCTL_ORIGIN_ properties name the origin of a copy. With
+    --store, messages come from a store directory, with or without consume queues, also from log parts that a recovery
+    moved away. Messages of one queue keep their order. Each message is published at least once: after a stop, `mqctl
+    replay resume` looks up the keys of the messages that were being sent, and reports possible duplicates. Exit code 2:
+    stopped in the middle; 3: complete, with messages in doubt.
     """
     from mqctl.changes.engine.run import Consent
     from mqctl.cli.sources.brokers import asking_of

@@ -30,9 +30,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what is left of a replay that stopped in the middle; with --execute, publish it.
+    """Show the rest of a replay that stopped in the middle; with --execute, publish it.
 
-    Messages that were being sent are looked up in the target by their keys first: what is there is not sent again.
+    Messages that were being sent are first looked up in the target by their keys; those found there are not sent again.
     """
     from mqctl.changes.engine.run import Consent, journal
     from mqctl.cli.sources.brokers import asking_of

@@ -44,7 +44,7 @@ EXAMPLES = (
 
 
 _Quick = Annotated[
-    bool, typer.Option("--quick", help="From the consume queues alone: counts and sizes, no look at each record.")
+    bool, typer.Option("--quick", help="Read the consume queues only: counts and sizes, without reading records.")
 ]
 _Rate = Annotated[
     float | None,
@@ -60,7 +60,7 @@ def command(
     store: StoresOption,
     group: GroupOption = None,
     topic: TopicOption = None,
-    by: Annotated[BacklogBy, typer.Option("--by", help="What one row stands for.")] = BacklogBy.TOPIC,
+    by: Annotated[BacklogBy, typer.Option("--by", help="Granularity of the rows.")] = BacklogBy.TOPIC,
     system: AllOption = False,
     quick: _Quick = False,
     bucket: BucketOption = "1m",
@@ -75,10 +75,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what lies behind consumer groups: messages, bytes, oldest and newest store time.
+    """Show the backlog of consumer groups: messages, bytes, oldest and newest store time.
 
-    Counts what the store still holds at or above each group's offset. `lost` expired before it was consumed; `lead
-    nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]') unless
+    Counts the stored messages at or above each group's offset. `lost` messages expired before they were consumed; `lead
+    nowhere` counts queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]') unless
     --no-spark is given.
     """
     from mqctl.spark.scan.planning import committed_offsets, open_store

@@ -43,10 +43,10 @@ def command(
     no_color: NoColorOption = False,
     lang: LangOption = None,
 ) -> int:
-    """Show keys that stand in several queues, since when, and what explains it.
+    """Show keys that are in several queues, since when, and the explanation.
 
-    A move is a message in another queue than the message of its key stored before it. `sent in other order` counts
-    messages stored behind one that the same host sent later. Retry and dead-letter topics are left out.
+    A move is a message in another queue than the previously stored message of its key. `sent in other order` counts
+    messages stored after one that the same host sent later. Retry and dead-letter topics are left out.
     """
     from mqctl.spark.reports.order import order
 

@@ -45,7 +45,8 @@ def command(
         typer.Option("--against", metavar="DIR", help="Instead: expected are the messages of this store; repeatable."),
     ] = None,
     against_topic: Annotated[
-        str | None, typer.Option("--against-topic", metavar="TOPIC", help="With --against: its topic, if another.")
+        str | None,
+        typer.Option("--against-topic", metavar="TOPIC", help="Topic of the --against store, if it differs."),
     ] = None,
     key: Annotated[
         str, typer.Option("--key", metavar="PROPERTY", help="Property that holds the key; of KEYS every word.")
@@ -58,11 +59,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Compare what is stored with what should be, by business key: what is missing, extra, or there too often.
+    """Compare stored messages with the expected ones by business key: missing, extra, or repeated.
 
-    What is expected is a list from the business side, or another store: of the producers' cluster before a migration,
-    or of the topic that a consumer writes to. Times choose stored messages of both stores; a list is taken whole. Ends
-    with 0 if both sides agree, 1 if something is stored that was not expected, 2 if something expected is not stored.
+    The expected keys come from a list of the business side, or from another store: of the producers' cluster before a
+    migration, or of the topic that a consumer writes to. Times choose stored messages of both stores; a list is used
+    completely. Ends with 0 if both sides agree, 1 if unexpected messages are stored, 2 if expected ones are not.
     """
     if (csv is None) == (not against):
         raise UsageError(

@@ -48,9 +48,9 @@ def command(
 ) -> int:
     """Show retries and dead letters of consumer groups: how many, how often, when, and why.
 
-    Counts the messages of retry and dead-letter topics, and those that wait on delay levels to come back, with the time
-    they are due. `consumed or waiting after it` is what came that far and neither failed again nor died.
-    --error-property names a property in which consumers leave the reason of a failure.
+    Counts the messages of retry and dead-letter topics, and the messages on delay levels that are going to be retried,
+    with the time they are due. `consumed or waiting after it` counts messages that came that far and neither failed
+    again nor were dead-lettered. --error-property names a property in which consumers store the reason of a failure.
     """
     from mqctl.spark.reports.retries import retries
 

@@ -90,9 +90,9 @@ def command(
     no_color: NoColorOption = False,
     lang: LangOption = None,
 ) -> int:
-    """Run all reports at once: what stands out on stdout, everything in the page of --html.
+    """Run all reports at once: the main results on stdout, everything in the page of --html.
 
-    The page needs nothing but a browser: findings first, charts, then tables whose figures can be saved as CSV.
+    The page needs only a browser: findings first, charts, then tables whose figures can be saved as CSV.
     """
     from mqctl.spark.brokers import with_brokers
     from mqctl.spark.reports.run import RunSettings, run_report

@@ -45,10 +45,10 @@ def command(
     no_color: NoColorOption = False,
     lang: LangOption = None,
 ) -> int:
-    """Show which tags topics and queues hold, and what members of a group that want different tags lose.
+    """Show the tags of topics and queues, and the messages that members of a group with different tags lose.
 
-    What is lost is computed for the members, owners and filters of --snapshot; --broker-name tells which broker each
-    --store belongs to, in the same order (not needed for one store and a snapshot of one broker).
+    The loss is computed for the members, owners and filters of --snapshot; --broker-name names the broker of each
+    --store, in the same order (not needed for one store and a snapshot of one broker).
     """
     from mqctl.spark.reports.tags import tags
 

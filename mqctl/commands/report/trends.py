@@ -47,11 +47,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show where lag, traffic and disks went over weeks and months, of one cluster or many.
+    """Show the development of lag, traffic and disks over weeks and months, of one cluster or many.
 
-    Each period is judged by its last look: lag is the sum of its queues then, changes per day are the slope of a
-    straight line through all periods. Runs on Spark; --no-spark gives the same figures with DuckDB in this process
-    (extra `record`), which is the faster one until the recordings outgrow the machine.
+    Each period is represented by its last sample; lag is the sum over queues at that time, and changes per day are the
+    slope of a straight line through all periods. Runs on Spark; --no-spark gives the same figures with DuckDB in this
+    process (extra `record`), which is faster until the recordings outgrow the machine.
     """
     period_ms = parse_span_ms(bucket)
     if period_ms < HOUR_MS:

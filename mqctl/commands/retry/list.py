@@ -29,14 +29,14 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the messages that failed and will be delivered again: how often they failed, and how many tries are left.
+    """List the messages that failed and will be delivered again: failures so far, and tries left.
 
-    Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until it
-    consumes them. A message that fails at every try becomes a dead letter with its last one: a fix has to be out by
-    then. How many tries there are is for the members to say (maxReconsumeTimes): those online are asked, and the
-    largest answer counts; where none tells, the group's retryMaxTimes does, and the answer says so. Orderly members
-    retry in place: nothing of that is listed (`mqctl group describe GROUP` tells). Only the first
-    20,000 undelivered messages of each delay level are searched.
+    Failed messages wait on a delay level that grows with each failure, and then in the group's retry topic until it
+    consumes them. A message that fails at every try becomes a dead letter with its last one: deploy a fix before then.
+    The number of tries is a setting of the members (maxReconsumeTimes): those online are asked, and the largest answer
+    counts; if none reports it, the group's retryMaxTimes counts, and the answer says so. Orderly members retry in
+    place: these messages are not listed here, but by `mqctl group describe GROUP`. Only the first 20,000 undelivered
+    messages of each delay level are searched.
     """
     groups = frozenset(group or ())
     target = cluster_target(namesrv, profile, timeout)

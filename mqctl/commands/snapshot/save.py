@@ -61,12 +61,13 @@ def command(
     levels: LevelsOption = None,
     broker_name: BrokerNameOption = None,
 ) -> int:
-    """Gather a snapshot of a live cluster, or of a store directory, into one file.
+    """Save a snapshot of a live cluster, or of a store directory, to one file.
 
-    A snapshot holds names, offsets, times and counts; no message body, of properties only ids and keys, and no secret.
-    Every rule judges it like its source, also with --redact, which leaves the names of topics, groups and brokers. It
-    is one look, without rates, unless --window says how far apart to take two. If part of a live cluster does not
-    answer, it is still written: what is missing is named, and the exit code is that of a read command.
+    A snapshot holds names, offsets, times and counts, but no bodies and no secrets, and of the properties only ids and
+    keys. --redact replaces addresses, hosts, client ids, keys and paths, but keeps the names of topics, groups and
+    brokers; all rules still work on it. It is one sample, without rates, unless --window gives the time between two. If
+    part of a live cluster does not answer, the file is still written: missing parts are named, and the exit code is
+    that of a read command.
     """
     from mqctl.cli.times import parse_span_ms
 

@@ -76,9 +76,11 @@ def command(
     snapshot: _Snapshot = None,
     dumps: DumpsOption = DEFAULT_DUMPS,
     every: EveryOption = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Look again and again; tells for how long already.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Repeat until interrupted; shows how long each state has lasted.")
+    ] = False,
     count: Annotated[
-        int | None, typer.Option("--count", metavar="N", min=1, help="End --watch after so many rounds.")
+        int | None, typer.Option("--count", metavar="N", min=1, help="Stop --watch after this many samples.")
     ] = None,
     native: NativeOption = False,
     nonblocking: NonblockingOption = False,

@@ -25,11 +25,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to acknowledge what recoveries set aside of a commit log; with --execute, record it.
+    """Plan to acknowledge the log parts that recoveries moved away; with --execute, record it.
 
-    `doctor --store` names each part of the log that a recovery moved to commitlog.set-aside until it is acknowledged,
-    or deleted. Each is a store of its own: `store cat` and `replay publish` read it with --store. A broker may be
-    running. `mqctl undo ID` brings the findings back.
+    `doctor --store` names each part of the log that a recovery moved to commitlog.set-aside until it is acknowledged or
+    deleted. Each part is a store: `store cat` and `replay publish` read it with --store. A broker may be running.
+    `mqctl undo ID` brings the findings back.
     """
     from mqctl.changes.engine.run import Consent
     from mqctl.changes.steps.acknowledge import acknowledge_places

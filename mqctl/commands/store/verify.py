@@ -39,13 +39,12 @@ def command(
 ) -> ExitCode:
     """Verify every record, queue entry and index entry of a store directory.
 
-    Ends with 0 when all is as it should be, 1 for the usual traces of a crash (recovery repairs them), 2 for damage, 3
-    when a part could not be read: it is kept in a format that is not read offline, no broker that mqctl knows writes
-    it, a topic is of a kind that mqctl does not know, or the operating system refused. What is unusual but legal does
-    not count.
+    Ends with 0 when everything is intact, 1 for the usual traces of a crash (recovery repairs them), 2 for damage, 3
+    when a part could not be read: its format is not read offline, no broker that mqctl knows writes it, a topic is of
+    an unknown kind, or the operating system refused. Unusual but valid data is not reported.
 
-    On Spark a task verifies whole files of the commit log, with the same findings: a store of one file gains nothing.
-    The store has to lie where this machine and the executors see it.
+    On Spark each task verifies complete files of the commit log, with the same findings: a store of one file gains
+    nothing. This machine and the executors need the store at the same path.
     """
     with (
         store_at(store) as (location, directory),

@@ -49,13 +49,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Check that all members of a group subscribe to the same, and that brokers serve them; of every group that is
-    online where none is named.
+    """Check that all members of a group, or of every group online, have the same subscriptions and are served.
 
-    Shows what each member of the named group subscribes to, who differs, what brokers filter by, and what that skips.
+    Shows the subscriptions of each member, the members that differ, the filters of the brokers, and the messages
+    skipped.
 
-    Ends with 0 when they do, 2 when they differ or brokers refuse the group, 3 when unknown: some member did not
-    answer, or nobody is online.
+    Ends with 0 when they agree, 2 when they differ or brokers refuse the group, 3 when unknown: a member did not
+    answer, or no member is online.
     """
     if group is not None:
         require_one_or_all(group, everything=everything)

@@ -36,7 +36,7 @@ TagsFromOption = Annotated[
     ),
 ]
 MaybeGroupOption = Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]
-EveryGroupOption = Annotated[bool, typer.Option("--all", help="Every group; those with nobody online are listed, too.")]
+EveryGroupOption = Annotated[bool, typer.Option("--all", help="Every group, also those without members online.")]
 _95_PERCENT = 1.96
 _NOTHING = wanted_text(None)
 _EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS, Part.GROUPS, Part.CONFIG})

@@ -33,7 +33,7 @@ EXAMPLES = (
 
 def command(
     recording: Annotated[str, typer.Option("--recording", metavar="DIR", help="A directory or URL of `mqctl record`.")],
-    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="From when on.")] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Start of the time to show.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until when.")] = None,
     group: GroupOption = None,
     topic: TopicOption = None,
@@ -42,7 +42,10 @@ def command(
         int, typer.Option("--backlog", metavar="N", min=1, help="Messages behind from which a backlog counts.")
     ] = 1_000,
     stopped: Annotated[
-        str, typer.Option("--stopped", metavar="SPAN", help="An offset with lag that stands still so long has stopped.")
+        str,
+        typer.Option(
+            "--stopped", metavar="SPAN", help="An offset with lag that does not move for this long has stopped."
+        ),
     ] = "5m",
     causes: Annotated[
         int, typer.Option("--causes", metavar="N", min=0, help="Moments at which the rules are asked for a cause.")
@@ -55,12 +58,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what happened to a cluster, in order, from a recording.
+    """Show the events of a cluster in order, from a recording.
 
-    Members that joined, left or flapped, queues that changed owner, subscriptions and settings, offsets that stopped,
-    were skipped or went back, backlogs with their cause, brokers, disks, and changes made with mqctl from this machine.
-    Stretches that nobody recorded are shown as such. Where there is more than fits, the gravest events are shown;
-    machine formats have all. Ends with 74 where files of the recording could not be read; the rest is used.
+    Events: members that joined, left or flapped, queues that changed owner, subscriptions and settings, offsets that
+    stopped, were skipped or went back, backlogs with their cause, brokers, disks, and changes made with mqctl from this
+    machine. Times without a recording are marked. If not all events fit, the gravest are shown; machine formats have
+    all. Ends with 74 if files of the recording could not be read; the rest is used.
     """
     from mqctl.recording.libraries import require_libraries
 

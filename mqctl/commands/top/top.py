@@ -49,7 +49,9 @@ def command(
     sort: _Sort = Sort.TIME,
     every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "2s",
     owners_every: _OwnersEvery = "10s",
-    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many frames.")] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", metavar="N", min=1, help="Stop after this many frames.")
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look twice, --every apart, and print one frame.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="One frame over the other, without pages to open.")] = False,
     recording: _Recording = None,
@@ -60,13 +62,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show brokers, groups and topics as they change: rates, lag and its trend, queues that change hands.
+    """Show brokers, groups and topics as they change: rates, lag and its trend, queues that change owners.
 
     On a terminal it is a screen to browse: Enter opens a row, from brokers to topics, groups, queues and messages; Esc
     goes back, ? lists the keys. It needs the extra `screen` (`pip install 'mqctl[screen]'`). Without it, with --plain,
-    --count or on a poor terminal: frames over each other; q ends, t l i o m n sort, s takes the next order, p pauses.
-    In a pipe frames follow each other, with -o ndjson one a line. Rates of groups and topics span 15 s. Who holds the
-    queues is asked for the first 40 groups in the order chosen. --timeout is the limit of one look.
+    --count or on a poor terminal, frames replace each other: q quits, t l i o m n sort, s takes the next order, p
+    pauses. In a pipe frames follow each other, with -o ndjson one a line. Rates of groups and topics span 15 s. Queue
+    owners are read for the first 40 groups in the chosen order. --timeout limits one sample.
     """
     every_ms = _refuse(every, output)
     if recording is not None and (plain or once or count is not None or output is not Output.TABLE):

@@ -48,9 +48,9 @@ def command(
 ) -> int:
     """Show a topic's settings on each broker, the bounds of its queues, and the consumer groups on it.
 
-    Groups are those that subscribe to it or have offsets on it. -o csv and ndjson have a line for each queue.
+    Its groups are those that subscribe to it or have offsets on it. -o csv and ndjson have a line for each queue.
 
-    With --queue: who consumes these queues, from which address, and how far each group is behind there.
+    With --queue, shows the consumers of these queues, their addresses, and the lag of each group there.
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)

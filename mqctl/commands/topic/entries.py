@@ -43,8 +43,8 @@ def command(
 ) -> int:
     """Show entries of a consume queue: physical offset, size, tags code, and whether a group's filter lets them pass.
 
-    An entry is what the broker filters by before it reads the message; with --group the verdict is the broker's own,
-    by the subscription that the group has there now.
+    Brokers filter by the entry before they read the message. With --group, the verdict is the broker's own, for the
+    subscription that the group has there now.
     """
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

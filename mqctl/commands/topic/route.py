@@ -26,7 +26,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show where a topic lives. Every name server is asked, and those that answer differently are named."""
+    """Show the brokers and queues of a topic. Asks every name server and names those that disagree."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         views, gaps = look.routes(topic)
     known = {view.address: view.routes[0] for view in views if view.routes}

@@ -33,10 +33,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what goes into each topic and out to each of its groups: rates, and messages of the last day.
+    """Show what each topic receives and what each of its groups consumes: rates, and messages of the last day.
 
-    The numbers are the brokers' own counters of the last minute and day, summed over the masters; a broker counts since
-    its start. A topic with messages and no group is one that nobody reads.
+    The numbers are the brokers' own counters of the last minute and day, summed over the masters; a broker counts from
+    its start. A topic with messages and without a group has no readers.
     """
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

@@ -50,14 +50,15 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List pending transactions, and those that brokers gave up on: age, checks, and who could answer.
+    """List pending transactions, and those that brokers gave up: age, checks, and the producers that could answer.
 
-    Online counts the producers of the group that are connected to that broker: it asks no others. The second table
-    shows how far each broker's check loop has got; `op messages behind` is what it reads again in each round.
+    `online` counts the producers of the group that are connected to that broker: it asks no others. The second table
+    shows the position of each broker's check loop; `op messages behind` is the number that it reads again in each
+    round.
 
-    --check judges all transactions, also those that are not listed: what is pending, what was or soon will be given up,
-    and where brokers can ask nobody. From a store also what was committed without an op message, or twice: that needs
-    the whole commit log. It ends with 0 fine, 1 warning, 2 critical, 3 unknown.
+    --check judges all transactions, also those that are not listed: pending ones, those that were or soon will be given
+    up, and groups without a producer to ask. From a store also those committed without an op message, or twice: that
+    needs the complete commit log. It ends with 0 fine, 1 warning, 2 critical, 3 unknown.
     """
     source = TransactionSource(
         store=store,

@@ -49,11 +49,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Start a cluster with a fault in it, with real brokers and consumer processes, until Ctrl-C.
+    """Start a cluster with a built-in fault, with real brokers and consumer processes, until Ctrl-C.
 
-    Says what is wrong and what to type next in another terminal; commands there find the cluster by themselves.
-    Everything is removed at the end. `mqctl local scenario list` lists the faults. --step makes it a drill: nothing is
-    wrong until you press Enter, and where the scenario says how the fault ends, Enter once more ends it.
+    Shows the fault and the commands to type in another terminal, where the cluster is found automatically. Everything
+    is removed at the end. `mqctl local scenario list` lists the faults. --step makes it a drill: the fault starts when
+    you press Enter and, if the scenario defines its end, stops at the next Enter.
     """
     declared = load_scenario(scenario)
     if step and (detached or words):
