@@ -193,7 +193,7 @@ def _by_room(items: Sequence[T], room_of: Callable[[T], str | None], what: str) 
             raise AllocationError(
                 sentence("no-room-of-name", "no room for {what} {item}", what=what, item=item),
                 reason=sentence(
-                    "resolver-gives-no-room", "the resolver gives none, and the strategy throws for the whole topic"
+                    "resolver-gives-no-room", "the resolver gives none, and the strategy throws for the entire topic"
                 ),
                 remedy=sentence(
                     "name-clients-by-room", "name brokers and clients so that their room can be recognised"

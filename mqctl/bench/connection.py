@@ -98,7 +98,7 @@ class BenchConnection(asyncio.Protocol):
             commands = self._decoder.feed(data)
         except FrameError as error:
             self._reason = sentence(
-                "client-no-rocketmq-frame", "what it sends is no RocketMQ frame ({reason})", reason=error.reason
+                "client-no-rocketmq-frame", "its answer is not a RocketMQ frame ({reason})", reason=error.reason
             )
             if self._transport is not None:
                 self._transport.abort()

@@ -94,7 +94,7 @@ def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLi
             ),
             next=sentence(
                 "bench-send-faster-meanwhile-read",
-                "send faster meanwhile, or read what is there: bench consume without --follow",
+                "send faster meanwhile, or read stored messages: bench consume without --follow",
             ),
         )
     if run.client.connect_ms is not None and run.service.p50_ms > run.client.connect_ms * _NEAR_NETWORK:

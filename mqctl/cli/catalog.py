@@ -135,7 +135,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("local", "down"), "Stop a local cluster.", "changes"),
     Entry(("local", "logs"), "Print what a local cluster logged."),
     Entry(("local", "scenario", "list"), "List the scenarios: faults that can be tried."),
-    Entry(("local", "scenario", "run"), "Start a cluster with a built-in fault and real consumer processes.", "changes"),
+    Entry(
+        ("local", "scenario", "run"), "Start a cluster with a built-in fault and real consumer processes.", "changes"
+    ),
     Entry(("local", "start"), "Start one broker of a local cluster again.", "changes"),
     Entry(("local", "status"), "Show the local clusters of this machine."),
     Entry(("local", "stop"), "Stop or kill one broker of a local cluster.", "changes"),

@@ -169,7 +169,7 @@ TABLE: tuple[SubCommand, ...] = (
     _whole(
         "deleteSubGroup",
         "group delete -g GROUP --with-topics",
-        note=sentence("cli-refused-while-somebody-consumes", "refused while somebody consumes for it"),
+        note=sentence("cli-refused-while-somebody-consumes", "refused while the group has members"),
     ),
     _whole("getConsumerConfig", "group describe -g GROUP"),
     _whole("consumerProgress", "group lag -g GROUP", "group lag"),

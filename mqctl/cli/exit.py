@@ -154,7 +154,7 @@ def _secret_option(error: typer.TyperException) -> _Failure | None:
         return None
     return _Failure(
         ExitCode.USAGE,
-        sentence("cli-no-option", "{option} is no option: no option takes a secret", option=option),
+        sentence("cli-no-option", "{option} is not an option: no option takes a secret", option=option),
         sentence(
             "cli-secret-known-there",
             "process lists and shell histories show options, so what was typed is known there now",

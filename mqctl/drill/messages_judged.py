@@ -132,7 +132,7 @@ class MessageJudge:
             None,
             np.full(len(places), _NONE, np.int64),
             lambda at: (
-                sentence("drill-delivered-nobody-sent", "delivered, and nobody sent it"),
+                sentence("drill-delivered-nobody-sent", "delivered, but never sent"),
                 [block.rows[first[places[at]]]],
             ),
         )

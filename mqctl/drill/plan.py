@@ -357,7 +357,9 @@ def _mistakes(plan: DrillPlan) -> list[str]:
             )
         )
     wrong += [
-        sentence("drill-no-span", "{text!r} is no span", text=text) for text in _spans(plan) if span_ms(text) is None
+        sentence("drill-no-span", "{text!r} is not a time span", text=text)
+        for text in _spans(plan)
+        if span_ms(text) is None
     ]
     return [*wrong, *(mistake for step in plan.schedule for mistake in _step_mistakes(plan, step))]
 
@@ -371,7 +373,7 @@ def _step_mistakes(plan: DrillPlan, step: Step) -> Iterator[str]:
     if isinstance(step, Leave | Kill) and step.consumer.rpartition("-")[0] not in groups:
         yield sentence(
             "drill-no-consumer",
-            "{consumer} is no consumer: they are called GROUP-1, GROUP-2, ...",
+            "{consumer} is not a consumer: they are called GROUP-1, GROUP-2, ...",
             consumer=step.consumer,
         )
     if isinstance(step, JumpClock) and plan.cluster is None:

@@ -100,7 +100,7 @@ def _about(node: Node) -> list[LintRemark]:
                 text, grave = (
                     sentence(
                         "filter-lint-no-whole-number",
-                        "messages whose {name} is no whole number are not delivered",
+                        "messages whose {name} is not a whole number are not delivered",
                         name=name,
                     ),
                     False,

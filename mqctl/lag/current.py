@@ -136,7 +136,9 @@ def _require_groups(request: LagRequest, known: set[str]) -> None:
             name=missing,
             on=sentence("lag-on-topics", " on {topics:or}", topics=sorted(request.topics)) if request.topics else "",
         ),
-        remedy=sentence("lag-groups-offsets", "groups with offsets there: {known}", known=sorted(known)[:_KNOWN_NAMED])
+        remedy=sentence(
+            "lag-groups-offsets", "groups with committed offsets there: {known}", known=sorted(known)[:_KNOWN_NAMED]
+        )
         if known - set(request.groups)
         else command_line("mqctl group list --all"),
     )

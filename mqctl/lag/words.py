@@ -17,7 +17,7 @@ BOUNDS = {
     "instances": sentence("bound-instances", "the number of its instances"),
     "queues": sentence("bound-queues", "the number of its queues"),
     "pull": sentence("bound-pull", "what reaches its instances: their threads wait for messages"),
-    "unknown": sentence("bound-unknown", "unknown: not every instance answered, or there was one look only"),
+    "unknown": sentence("bound-unknown", "unknown: not every instance answered, or there was one sample only"),
 }
 """By the name of a `Bound`."""
 REMEDIES = {
@@ -38,7 +38,7 @@ EFFECTS = {
 """By the name of an `Effect`."""
 REASONS = {
     "instances_untold": Sentence("doctor-not-known-limits-group", "it is not known what limits the group"),
-    "instances_start": Sentence("remedy-reason-instances-start", "nobody is online: start the group's consumers"),
+    "instances_start": Sentence("remedy-reason-instances-start", "no member is online: start the group's consumers"),
     "instances_orphans": Sentence(
         "remedy-reason-instances-orphans", "there are instances; find out why they do not take these queues"
     ),
@@ -111,16 +111,16 @@ REASONS = {
     ),
     "queues_new_only": Sentence(
         "remedy-reason-queues-new-only",
-        "new messages only: what waits stays in its queues, and keys change their queue",
+        "new messages only: the backlog stays in its queues, and keys change their queue",
     ),
     "brokers_new_only_broker": Sentence(
-        "remedy-reason-brokers-new-only-broker", "new messages only: what waits stays on its broker"
+        "remedy-reason-brokers-new-only-broker", "new messages only: the backlog stays on its broker"
     ),
     "queues_nobody": Sentence(
-        "doctor-nobody-online-new-queues", "nobody is online: new queues would have no consumer either"
+        "doctor-nobody-online-new-queues", "no member is online: new queues would have no consumer either"
     ),
     "brokers_nobody": Sentence(
-        "doctor-nobody-online-new-queues", "nobody is online: new queues would have no consumer either"
+        "doctor-nobody-online-new-queues", "no member is online: new queues would have no consumer either"
     ),
     "brokers_reads": Sentence(
         "remedy-reason-brokers-reads", "new messages only; reads of what waits still go to its broker"

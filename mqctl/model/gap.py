@@ -236,7 +236,7 @@ class Gap:
             cause=Cause.UNREGISTERED,
             reason=sentence(
                 "gap-broker-not-registered-waits",
-                "broker {name} is not registered: what waits in its queues is not known",
+                "broker {name} is not registered: the backlog of its queues is not known",
                 name=name,
             )
             if part in (Part.CONSUMER_OFFSETS, Part.QUEUES)

@@ -34,7 +34,7 @@ def check(playbook: Playbook) -> None:
             _fresh(f"{path}.name", f"{parameter.name}_name", known)
         if parameter.required and parameter.default is not None:
             raise Misplaced(
-                f"{path}.default", sentence("playbook-required-default", "what must be given has no default")
+                f"{path}.default", sentence("playbook-required-default", "a required parameter has no default")
             )
     _texts("$.title", playbook.title)
     _texts("$.symptom", playbook.symptom)

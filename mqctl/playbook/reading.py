@@ -165,7 +165,7 @@ def _step(number: int, parsed: _Step) -> PlaybookStep:
     if span is None or count is None:
         raise Misplaced(
             f"$.steps[{number}].timeout",
-            sentence("playbook-no-span", "{text!r} is no span such as 90s or 5m", text=parsed.timeout),
+            sentence("playbook-no-span", "{text!r} is not a time span such as 90s or 5m", text=parsed.timeout),
         )
     return PlaybookStep(
         id=parsed.id,

@@ -41,7 +41,7 @@ def read_yaml(text: str) -> tuple[object, dict[str, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise YamlProblem(
-            error.problem or sentence("no-yaml", "it is no YAML"), mark.line + 1 if mark else None
+            error.problem or sentence("no-yaml", "it is not YAML"), mark.line + 1 if mark else None
         ) from error
     except yaml.YAMLError as error:
         raise YamlProblem(" ".join(str(error).split()), None) from error

@@ -145,7 +145,7 @@ def _bit_set(value: object, size: int) -> bytes:
         pass
     raise BodyError(
         sentence("wire-batch-acknowledgements-read", "A batch of acknowledgements cannot be read"),
-        reason=sentence("wire-no-bit-set", "{value!r} is no bit set", value=str(value)[:60]),
+        reason=sentence("wire-no-bit-set", "{value!r} is not a bit set", value=str(value)[:60]),
     )
 
 

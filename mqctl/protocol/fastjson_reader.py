@@ -93,7 +93,7 @@ class TolerantReader:
                 return chr(int(code[1:], 16))
             if code not in _SHORT:
                 raise self._error(
-                    start + match.start(), sentence("json-no-escape", "\\{code} is no escape sequence", code=code)
+                    start + match.start(), sentence("json-no-escape", "\\{code} is not an escape sequence", code=code)
                 )
             return _SHORT[code]
 

@@ -345,7 +345,7 @@ def _decode_json(header: bytes, body: bytes) -> RemotingCommand:
     if not isinstance(fields, dict):
         raise FrameError(
             sentence("wire-header-read", "A header cannot be read"),
-            reason=sentence("wire-no-json-object", "it is no JSON object"),
+            reason=sentence("wire-no-json-object", "it is not a JSON object"),
         )
     get = fields.get
     language = get("language")
@@ -385,7 +385,7 @@ def _ext_fields(value: object) -> dict[str, str] | None:
     if not isinstance(value, dict):
         raise FrameError(
             sentence("wire-header-read", "A header cannot be read"),
-            reason=sentence("wire-extfields-no-object", "extFields is no JSON object"),
+            reason=sentence("wire-extfields-no-object", "extFields is not a JSON object"),
         )
     for key, text in value.items():
         if not (isinstance(text, str) and isinstance(key, str)):

@@ -143,7 +143,7 @@ def _not_utf8(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        return sentence("wire-no-text", "{piece!r} is no text", piece=text[error.start : error.end])
+        return sentence("wire-no-text", "{piece!r} is not a text", piece=text[error.start : error.end])
     return ""
 
 

@@ -26,7 +26,7 @@ class MessageIdError(BadInputError):
 def _bytes(text: str) -> bytes:
     if len(text) not in _OFFSET_ID_LENGTHS:
         raise MessageIdError(
-            sentence("wire-no-message-id", "{text!r} is no message id", text=text),
+            sentence("wire-no-message-id", "{text!r} is not a message id", text=text),
             reason=sentence("wire-id-digits", "message ids have 32 or 56 hexadecimal digits"),
         )
     try:
@@ -35,7 +35,7 @@ def _bytes(text: str) -> bytes:
         data = b""
     if 2 * len(data) != len(text):  # `fromhex` passes over blanks
         raise MessageIdError(
-            sentence("wire-no-message-id", "{text!r} is no message id", text=text),
+            sentence("wire-no-message-id", "{text!r} is not a message id", text=text),
             reason=sentence("wire-id-not-hexadecimal", "it is not hexadecimal"),
         )
     return data

@@ -126,7 +126,7 @@ def _decode_any(view: memoryview, start: int) -> Message:
     if magic not in _LONGEST_TOPIC:
         raise RecordError(
             sentence("wire-message-record-read", "A message record cannot be read"),
-            reason=sentence("wire-magic-no-message", "magic {magic:08X} is no message's", magic=magic),
+            reason=sentence("wire-magic-no-message", "magic {magic:08X} does not belong to a message", magic=magic),
         )
     at = start + _HEAD.size
     born_host, at = _read_host(view, at, wide=bool(sys_flag & SYSFLAG_BORN_HOST_V6))
@@ -209,7 +209,7 @@ def pack_host(host: str) -> bytes:
     except (ValueError, StructError):
         raise RecordError(
             sentence("wire-host-written", "A host cannot be written"),
-            reason=sentence("wire-no-host-port", "{host!r} is no ip:port", host=host),
+            reason=sentence("wire-no-host-port", "{host!r} is not ip:port", host=host),
         ) from None
 
 

@@ -58,7 +58,7 @@ class RecallHandle:
         deliver_ms = decimal(parts[3]) if len(parts) == _PARTS and parts[0] == _VERSION else None
         if deliver_ms is None:
             raise RecallHandleError(
-                sentence("wire-no-recall-handle", "{text!r:.200} is no recall handle", text=text),
+                sentence("wire-no-recall-handle", "{text!r:.200} is not a recall handle", text=text),
                 reason=sentence("wire-not-of-send", "it is not what a send answered"),
             )
         return cls(parts[1], parts[2], deliver_ms, parts[4])

@@ -36,9 +36,9 @@ class UnreadableYaml(ValueError):
         if str(self) == TOO_DEEP:
             return TOO_DEEP
         return (
-            sentence("no-yaml", "it is no YAML")
+            sentence("no-yaml", "it is not YAML")
             if self.line is None
-            else sentence("protocol-no-yaml-line", "it is no YAML in line {line}", line=self.line)
+            else sentence("protocol-no-yaml-line", "it is not YAML in line {line}", line=self.line)
         )
 
 

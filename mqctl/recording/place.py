@@ -101,7 +101,7 @@ class _Remote:
                     errno.EFBIG,
                     sentence(
                         "recording-file-too-large",
-                        "it has {size:byte}, at most {most:byte is/are} read whole",
+                        "it has {size:byte}, and at most {most:byte is/are} read",
                         size=size,
                         most=LARGEST_BYTES,
                     ),

@@ -208,7 +208,7 @@ def open_recording(text: str) -> Recording:
         raise next(
             iter(problems.values()),
             BadInputError(
-                sentence("recording-no-look", "no look of {text} is there", text=text),
+                sentence("recording-no-look", "there is no sample of {text}", text=text),
                 remedy=sentence("recording-record-again", "record again"),
             ),
         )
@@ -225,7 +225,7 @@ def open_recording(text: str) -> Recording:
     looks = _from_the_first_whole(sorted(looks, key=lambda look: look.moment_ms))
     if not looks:
         problem = BadInputError(
-            sentence("recording-no-look-whole", "no look of {text} is whole", text=text),
+            sentence("recording-no-look-whole", "no sample of {text} is complete", text=text),
             remedy=sentence("recording-record-again", "record again"),
         )
         raise next(iter(problems.values()), problem)

@@ -57,7 +57,7 @@ def check_rows(kind: RowKind, table: Any) -> None:
         raise ValueError(
             sentence(
                 "recording-rows-out-of-order",
-                "its rows are not in the order of their keys and moments, or are there twice",
+                "its rows are not in the order of their keys and moments, or are repeated",
             )
         )
 

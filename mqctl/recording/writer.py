@@ -233,9 +233,10 @@ class RecordingWriter:
         self._open = [piece for piece in self._open if piece in set(pieces)]
         raise StorageError(
             sentence("files-recording-gone", "files of the recording {place} are gone", place=self._place.text),
-            reason=sentence("recording-somebody-removed-moved", "somebody removed or moved them"),
+            reason=sentence("recording-somebody-removed-moved", "they were removed or moved"),
             remedy=sentence(
-                "recording-leave-recorder-next-look", "leave them to the recorder; the next look is recorded whole"
+                "recording-leave-recorder-next-look",
+                "leave them to the recorder; the next sample is recorded completely",
             ),
         )
 

@@ -194,7 +194,7 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
     yield sentence(
         "description-last-stop",
         "last stop        {has_abort}",
-        has_abort=sentence("description-unclean-abort-still-running", "unclean (abort is there), or still running")
+        has_abort=sentence("description-unclean-abort-still-running", "unclean (abort exists), or still running")
         if storage.has_abort
         else sentence("description-clean", "clean"),
     )

@@ -14,8 +14,8 @@ EVENTS = {
     ),
     "queues-shared": Sentence(
         "event-queues-shared",
-        "{place}: {queues:queue} held by {after} at one look: until one lets go, messages may be repeated or out of "
-        "order",
+        "{place}: {queues:queue} held by {after} in one sample: until one lets go, messages may be "
+        "repeated or out of order",
     ),
     "queues-moved": Sentence("event-queues-moved", "{place}: {queues:queue} moved from {before} to {after}"),
     "subscription-changed": Sentence(
@@ -38,11 +38,12 @@ EVENTS = {
         "event-offset-skipped", "{place}: offsets jumped forwards over {messages:message}, more than the group consumes"
     ),
     "offset-went-back": Sentence(
-        "event-offset-went-back", "{place}: offsets went back by {messages:message} on {queues:queue}; these come again"
+        "event-offset-went-back",
+        "{place}: offsets went back by {messages:message} on {queues:queue}; these are redelivered",
     ),
     "backlog-began": Sentence("event-backlog-began", "{place}: backlog began, in {in_per_s:/s}, out {out_per_s:/s}"),
     "backlog-began_old": Sentence(
-        "event-backlog-began-old", "{place}: backlog of {count} was there when the recording begins"
+        "event-backlog-began-old", "{place}: backlog of {count} existed when the recording starts"
     ),
     "backlog-peaked": Sentence(
         "event-backlog-peaked", "{place}: backlog peaked at {count}, in {in_per_s:/s}, out {out_per_s:/s} until then"
@@ -51,7 +52,7 @@ EVENTS = {
         "event-backlog-drained", "{place}: backlog drained, out {out_per_s:/s} while {in_per_s:/s} came in"
     ),
     "broker-lost": Sentence("event-broker-lost", "broker {broker} lost"),
-    "broker-back": Sentence("event-broker-back", "broker {broker} is there"),
+    "broker-back": Sentence("event-broker-back", "broker {broker} is back"),
     "role-changed": Sentence("event-role-changed", "broker {broker}: role changed from {before} to {after}"),
     "disk-filled": Sentence("event-disk-filled", "broker {broker}: disk filled to {after}"),
     "disk-freed": Sentence("event-disk-freed", "broker {broker}: disk down to {after}"),
@@ -65,7 +66,7 @@ EVENTS = {
 }
 """By the kind of an event, and what is special about it."""
 GAPS = {
-    "unanswered": sentence("not-recorded-unanswered", "nobody answered the recorder"),
+    "unanswered": sentence("not-recorded-unanswered", "the recorder got no answer"),
     "stopped": sentence("not-recorded-stopped", "the recorder was stopped"),
     "silent": sentence("not-recorded-silent", "the recorder did not run"),
 }

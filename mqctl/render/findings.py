@@ -60,7 +60,7 @@ _SILENCED_COLUMNS = (
     Column("until", "until"),
 )
 _NOT_JUDGED_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
-_COVERED_COLUMNS = (Column("names", "group"), Column("reason", "why not wholly"))
+_COVERED_COLUMNS = (Column("names", "group"), Column("reason", "reason"))
 _CODES_NAMED = 3
 _OF_ITS_OWN = 2
 """Lines of a finding that say which it is and what is wrong; effect and advice follow."""
@@ -354,7 +354,7 @@ def diagnosis_document(
             Table(
                 LINE_COLUMNS,
                 moving,
-                title=sentence("doctor-groups-behind-between-two", "Groups that are behind, between the two looks"),
+                title=sentence("doctor-groups-behind-between-two", "Groups that are behind, between the two samples"),
             )
         )
     if report.silenced:

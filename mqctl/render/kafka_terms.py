@@ -247,9 +247,8 @@ KAFKA_TERMS = (
         rocketmq=sentence("kafka-dead-letter-queue-in-rocketmq", "%DLQ% topic"),
         text=sentence(
             "kafka-dead-letter-queue-explained",
-            "Built in: after the last retry the broker moves the message to the group's dead-letter topic, which "
-            "nobody "
-            "reads by default.",
+            "Built in: after the last retry the broker moves the message to the group's dead-letter "
+            "topic, which has no consumers by default.",
         ),
         command="mqctl dlq list -g GROUP",
         also=("dlq", "dead letter"),
@@ -272,8 +271,8 @@ KAFKA_TERMS = (
         rocketmq=sentence("kafka-idempotent-producer-in-rocketmq", "none"),
         text=sentence(
             "kafka-idempotent-producer-explained",
-            "A send that timed out may have been stored: repeated, the message is there twice. Consumers detect it "
-            "by the unique id or by a key of their own.",
+            "A send that timed out may have been stored: repeated, the message exists twice. Consumers "
+            "detect it by the unique id or by a key of their own.",
         ),
         command="mqctl report duplicates --store DIR",
         also=(
@@ -339,9 +338,9 @@ KAFKA_TERMS = (
         rocketmq=sentence("kafka-replica-in-rocketmq", "slave"),
         text=sentence(
             "kafka-replica-explained",
-            "A slave copies a master's whole commit log, not partitions. Without a controller (5.x) it never "
-            "becomes the "
-            "master: consumers read from it while the master is away, and nobody writes to that broker name.",
+            "A slave copies its master's complete commit log, not partitions. Without a controller "
+            "(5.x) it never becomes the master: consumers read from it while the master is away, and "
+            "that broker name cannot be written to.",
         ),
         command="mqctl ha status",
         also=("follower", "replication"),
@@ -373,9 +372,8 @@ KAFKA_TERMS = (
         rocketmq=sentence("kafka-controller-in-rocketmq", "name server"),
         text=sentence(
             "kafka-controller-explained",
-            "Name servers keep routes in memory, which every broker reports every 30 seconds, and do not talk to "
-            "each other; "
-            "they elect nobody. RocketMQ's own controller (5.x) elects masters.",
+            "Name servers keep routes in memory, which every broker reports every 30 seconds, and do "
+            "not talk to each other; they elect no masters. RocketMQ's own controller (5.x) does.",
         ),
         command="mqctl cluster describe",
         also=("zookeeper", "kraft", "bootstrap.servers"),

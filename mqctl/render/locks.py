@@ -357,7 +357,7 @@ def order_document(report: OrderCheckReport) -> Document:
         if report.by_hash_share is None
         else sentence(
             "lock-lie-where-hash-puts",
-            "; {by_hash_share} lie where the hash puts them",
+            "; {by_hash_share} are where the hash puts them",
             by_hash_share=report.by_hash_share,
         )
     )

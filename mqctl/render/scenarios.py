@@ -25,7 +25,7 @@ _MEANS = (
         "MQ307",
         sentence(
             "scenario-billing-stands-still-threads",
-            "billing stands still: its threads hold messages and finish none.",
+            "billing is stuck: its threads hold messages and finish none.",
         ),
     ),
     (
@@ -39,7 +39,7 @@ _MEANS = (
         "MQ707",
         sentence(
             "scenario-reminders-overdue-broker-room",
-            "reminders are overdue: a broker of room CP has stopped to deliver delayed messages.",
+            "reminders are overdue: a broker of room CP has stopped delivering delayed messages.",
         ),
     ),
     (

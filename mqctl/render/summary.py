@@ -68,7 +68,7 @@ def offline_line(snapshot: ClusterSnapshot, online: int) -> Iterable[str]:
     if offline:
         yield sentence(
             "doctor-consumer-groups-online-nobody",
-            "consumer groups online: {online:,}; with nobody online: {offline:,}",
+            "consumer groups online: {online:,}; without members online: {offline:,}",
             online=online,
             offline=len(offline),
         )

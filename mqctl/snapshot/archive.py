@@ -140,7 +140,7 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
         reason = (
             sentence("snapshot-file-cut-damaged", "the file is cut or damaged")
             if not isinstance(error, gzip.BadGzipFile)
-            else sentence("snapshot-file-no-snapshot", "it is no snapshot file")
+            else sentence("snapshot-file-no-snapshot", "it is not a snapshot file")
         )
         raise BadInputError(
             problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")

@@ -48,7 +48,7 @@ def _refuse_written(store: StoreDirectory, location: str) -> None:
             sentence("cannot-verify-spark", "cannot verify {location} on Spark", location=location),
             reason=sentence(
                 "spark-broker-open-goes-writing",
-                "a broker has it open and goes on writing while executors read their parts",
+                "a broker has it open and continues writing while executors read their parts",
             ),
             remedy=sentence("leave-spark-master-out", "leave --spark and --master out, or give a copy of the store"),
         )

@@ -181,7 +181,7 @@ class PySpyJsonReader:
     def _thread(self, value: object) -> None:
         if not isinstance(value, dict) or not isinstance(value.get("frames"), list):
             self._collector.note(
-                sentence("stacks-object-no-thread-passed", "an object that is no thread was passed over")
+                sentence("stacks-object-no-thread-passed", "an object that is not a thread was skipped")
             )
             return
         pid = _whole(value.get("pid"))

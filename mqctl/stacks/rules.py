@@ -127,7 +127,7 @@ class _Entry:
         value = self.values.get(key, [])
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
-            self.problems.append(sentence("stacks-rules-no-list-texts", "{key} is no list of texts", key=key))
+            self.problems.append(sentence("stacks-rules-no-list-texts", "{key} is not a list of texts", key=key))
             return ()
         return tuple(str(item) for item in items)
 
@@ -151,7 +151,7 @@ def user_rules(content: object, source: str) -> UserRules:
     ]
     listed = content.get("rules", [])
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        problems.append(sentence("stacks-rules-no-list", "rules is no list"))
+        problems.append(sentence("stacks-rules-no-list", "rules is not a list"))
         listed = []
     rules = tuple(rule for number, item in enumerate(listed, 1) if (rule := _rule(number, item, problems)))
     packages = _Entry(0, content)
@@ -168,7 +168,7 @@ def user_rules(content: object, source: str) -> UserRules:
 
 def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
     if not isinstance(item, Mapping):
-        problems.append(sentence("stacks-rules-no-mapping", "rule {number} is no mapping", number=number))
+        problems.append(sentence("stacks-rules-no-mapping", "rule {number} is not a mapping", number=number))
         return None
     entry = _Entry(number, item)
     entry.problems += [
@@ -176,7 +176,7 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
     ]
     name, cls = item.get("name", f"user-{number}"), item.get("class")
     if not isinstance(name, str):
-        entry.problems.append(sentence("stacks-rules-name-no-text", "name is no text"))
+        entry.problems.append(sentence("stacks-rules-name-no-text", "name is not a text"))
     if not isinstance(cls, str) or not _CLASS_NAME.match(cls):
         entry.problems.append(
             sentence(
@@ -185,10 +185,10 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
         )
     within, whole = item.get("within", 0), item.get("whole-stack", False)
     if not isinstance(within, int) or isinstance(within, bool) or within < 0:
-        entry.problems.append(sentence("stacks-rules-within-no-number", "within is no number of calls"))
+        entry.problems.append(sentence("stacks-rules-within-no-number", "within is not a number of calls"))
     lists = {key: entry.texts(key) for key in _LISTS}
     entry.problems += [
-        sentence("stacks-rules-no-state", "{word} is no state", word=word)
+        sentence("stacks-rules-no-state", "{word} is not a state", word=word)
         for word in lists["states"]
         if word not in set(ThreadState)
     ]

@@ -249,7 +249,7 @@ def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
             ),
             remedy=sentence(
                 "store-run-again-when-nobody",
-                "run it again when nobody changes the store, or copy the store first",
+                "run it again when the store does not change, or copy the store first",
             ),
         )
     return data

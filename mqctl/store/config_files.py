@@ -122,11 +122,11 @@ def _unfit(value: Table) -> str:
     version = _object(value.get("dataVersion"))
     for key in ("timestamp", "counter", "stateVersion", "stateMachineVersion"):
         if version.get(key) is not None and _maybe_int(version[key]) is None:
-            return sentence("store-version-no-number", "unparsable: dataVersion.{key} is no number", key=key)
+            return sentence("store-version-no-number", "unparsable: dataVersion.{key} is not a number", key=key)
     endless = _endless(value)
     if not endless:
         return ""
-    return sentence("store-no-finite-number", "unparsable: {place} is no finite number", place=endless)
+    return sentence("store-no-finite-number", "unparsable: {place} is not a finite number", place=endless)
 
 
 def _endless(document: object) -> str | None:

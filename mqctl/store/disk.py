@@ -31,7 +31,7 @@ class DiskFullError(StorageError):
         super().__init__(
             sentence("could-not-write", "could not write {path}", path=path),
             reason=sentence("store-no-space-left", "no space left on the disk"),
-            remedy=sentence("store-free-space-broker-then", "free space; the broker then goes on"),
+            remedy=sentence("store-free-space-broker-then", "free space; the broker then continues"),
         )
 
 

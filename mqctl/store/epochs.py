@@ -83,7 +83,7 @@ def _parsed(data: bytes) -> tuple[Epoch, ...]:
         raise BadInputError(
             _PROBLEM,
             reason=sentence(
-                "store-tells", "it tells of {count:entry} and has {entries}", count=count, entries=len(entries)
+                "store-tells", "it names {count:entry} and has {entries}", count=count, entries=len(entries)
             ),
             remedy=sentence("copy-again", "copy it again"),
         )
@@ -102,7 +102,7 @@ def _epoch(line: str) -> Epoch:
     if epoch is None or offset is None:
         raise BadInputError(
             _PROBLEM,
-            reason=sentence("store-no-epoch", "{line!r} is no epoch", line=line),
+            reason=sentence("store-no-epoch", "{line!r} is not an epoch", line=line),
             remedy=sentence("copy-again", "copy it again"),
         )
     return Epoch(epoch, offset)

@@ -209,7 +209,7 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
             ),
             remedy=sentence(
                 "store-run-again-when-nobody",
-                "run it again when nobody changes the store, or copy the store first",
+                "run it again when the store does not change, or copy the store first",
             ),
         )
     try:

@@ -229,7 +229,7 @@ def _open_regular(file: Path, flags: int, mode: int | None) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise OSError(errno.EINVAL, sentence("file-not-regular", "it is no regular file"), str(file))
+    raise OSError(errno.EINVAL, sentence("file-not-regular", "it is not a regular file"), str(file))
 
 
 def make_directory(directory: Path) -> None:

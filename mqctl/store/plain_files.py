@@ -48,7 +48,7 @@ def open_regular(file: Path) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
-    raise UnfitFileError(errno.EINVAL, sentence("file-not-regular", "it is no regular file"), str(file))
+    raise UnfitFileError(errno.EINVAL, sentence("file-not-regular", "it is not a regular file"), str(file))
 
 
 _KINDS = (
@@ -77,7 +77,7 @@ def look_at(path: Path) -> tuple[int | None, str]:
         return status.st_size, ""
     return None, next(
         (words for holds, words in _KINDS if holds(status.st_mode)),
-        sentence("file-not-regular", "it is no regular file"),
+        sentence("file-not-regular", "it is not a regular file"),
     )
 
 

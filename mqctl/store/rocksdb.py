@@ -581,7 +581,9 @@ def _offset_tables(rows: Mapping[str, str]) -> dict[str, dict[str, str]]:
         offsets = document.get("offsetTable", {}) if isinstance(document, dict) else None
         if not isinstance(document, dict) or not isinstance(offsets, dict):
             raise DatabaseError(
-                sentence("store-rocksdb-no-offsets", "what the RocksDB database has of {key} are no offsets", key=key)
+                sentence(
+                    "store-rocksdb-no-offsets", "the entry {key} of the RocksDB database does not hold offsets", key=key
+                )
             )
         for name, value in ({**document, "offsetTable": {str(each): at for each, at in offsets.items()}}).items():
             tables.setdefault(name, {})[key] = json.dumps(value)

@@ -99,7 +99,7 @@ def test_a_peer_that_speaks_something_else_is_named(garbage: bytes) -> None:
     with (
         WireServer(lambda peer, _: peer.socket.sendall(garbage)) as server,
         Links() as links,
-        pytest.raises(UnreachableError, match="no RocketMQ frame"),
+        pytest.raises(UnreachableError, match="not a RocketMQ frame"),
     ):
         links.ask(server.address, runtime_info(), Deadline(LONG))
 

@@ -118,4 +118,4 @@ def test_a_file_that_is_no_run_is_refused_by_name(mqctl: Run, tmp_path: Path, co
     file = tmp_path / "none.json"
     file.write_bytes(content)
     outcome = mqctl("bench", "compare", file, file)
-    assert (outcome.exit_code, "none.json is no run" in outcome.stderr) == (65, True), outcome.stderr
+    assert (outcome.exit_code, "none.json is not a run" in outcome.stderr) == (65, True), outcome.stderr

@@ -37,7 +37,7 @@ def test_verdicts(mqctl: Run, words: tuple[str, ...], verdict: str, code: int) -
         ("TRUE = a", "write a = TRUE", 1),
         ("- a > 5", "always unknown", 1),
         pytest.param("a > 5 AND b = abc", "abc is taken for a property: write 'abc' in quotes", 1, id="n15"),
-        ("a > 5", "no whole number", 0),
+        ("a > 5", "not a whole number", 0),
         ("a = 'x'", "nothing to remark", 0),
     ],
 )

@@ -277,7 +277,7 @@ def test_an_empty_answer_is_an_empty_list(mqctl: Run, golden_store: Store) -> No
     words = ["group", "lag", "--store", golden_store("store-clean"), "-t", "nothing-of-the-kind"]
     outcome = mqctl(*words, "-o", "json")
     assert (outcome.exit_code, outcome.json["groups"], outcome.json["queues"]) == (0, [], [])
-    assert mqctl(*words).stdout == "no group has offsets there\n"
+    assert mqctl(*words).stdout == "no group has committed offsets there\n"
 
 
 def test_a_delay_file_by_itself(mqctl: Run, golden_store: Store, tmp_path: Path) -> None:

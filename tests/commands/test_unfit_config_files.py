@@ -45,9 +45,9 @@ def _closed(file: Path) -> None:
 
 
 _WAYS: Mapping[str, tuple[Spoil, str]] = {
-    "endless": (_endless, "it is no regular file"),
+    "endless": (_endless, "it is not a regular file"),
     "huge": (_huge, "it is larger than 256 MiB"),
-    "pipe": (_pipe, "it is no regular file"),
+    "pipe": (_pipe, "it is not a regular file"),
     "directory": (_directory, "Is a directory"),
     "closed": (_closed, "permission denied"),
 }
@@ -162,7 +162,7 @@ def test_no_pipe_in_a_store_is_waited_for(
     os.mkfifo(store / name)
     outcome = run(*words, "--store", store)
     assert outcome.exit_code == code, outcome
-    assert ("it is no regular file" in outcome.stdout + outcome.stderr) == (code > 0), outcome
+    assert ("it is not a regular file" in outcome.stdout + outcome.stderr) == (code > 0), outcome
 
 
 def test_a_link_to_a_regular_file_is_fine(store_copy: Callable[[str], Path], tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_what_nobody_answers_is_not_taken_for_done(mqctl: Run, tmp_path: Path, c
     (tmp_path / "asking.yaml").write_text(ASKING)
     history, env = tmp_path / "h", {"MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
     outcome = mqctl("drill", "run", tmp_path / "asking.yaml", "--history", history, "--execute", env=env)
-    assert (outcome.exit_code, "nobody answers at the terminal" in outcome.stderr) == (64, True), outcome.stderr
+    assert (outcome.exit_code, "there is no answer at the terminal" in outcome.stderr) == (64, True), outcome.stderr
     assert own_things(cluster) == set()
     assert b"done: " not in history.read_bytes()
     judged = mqctl("drill", "check", history, "-o", "json")

@@ -18,9 +18,9 @@ REMARKS = [
     ("b = a", "a is taken for a property: write 'a' in quotes for the text", True),
     ("5 > a", "a is taken for a property: write 'a' in quotes for the text", True),
     ("a = FALSE", "a = FALSE matches every text but `true`", False),
-    ("a = 5", "messages whose a is no whole number are not delivered", False),
-    ("a > 5", "messages whose a is no whole number are not delivered", False),
-    ("a <= 5", "messages whose a is no whole number are not delivered", False),
+    ("a = 5", "messages whose a is not a whole number are not delivered", False),
+    ("a > 5", "messages whose a is not a whole number are not delivered", False),
+    ("a <= 5", "messages whose a is not a whole number are not delivered", False),
 ]
 QUIET = [
     "a = '5'",
@@ -76,7 +76,7 @@ def test_what_is_ignored_is_quoted_and_grave() -> None:
 def test_grave_remarks_come_first_and_each_once() -> None:
     assert said("a = 5 AND a > 5 AND b = c AND c = 5") == [
         ("c is taken for a property: write 'c' in quotes for the text", True),
-        ("messages whose a is no whole number are not delivered", False),
-        ("messages whose c is no whole number are not delivered", False),
+        ("messages whose a is not a whole number are not delivered", False),
+        ("messages whose c is not a whole number are not delivered", False),
     ]
     assert LintRemark("x", grave=True) != LintRemark("x", grave=False)

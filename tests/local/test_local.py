@@ -112,7 +112,7 @@ def test_who_tries_things_is_told_when_commands_go_to_another_cluster(local: Run
     assert "commands still go to profile prod (192.0.2.1:9876)" in up.stderr
     assert f"export MQCTL_NAMESRV={address} leads them here" in up.stderr
     second = local("up", "--memory", "--name", "two")
-    assert "commands do not find it by themselves: " in second.stderr
+    assert "commands do not find it automatically: " in second.stderr
 
 
 def test_of_two_at_once_one_wins(local: Run) -> None:

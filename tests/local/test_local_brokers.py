@@ -71,7 +71,7 @@ def test_checks_and_metrics_do_not_call_a_cluster_fine_whose_broker_is_gone(run:
     assert held.exit_code == 2, held
     assert (states["broker broker-b", "registered"], states["group shipping", "lag"]) == ("error", "unknown")
     shown = run(*words).stdout
-    assert "broker broker-b is not registered: what waits in its queues is not known" in shown
+    assert "broker broker-b is not registered: the backlog of its queues is not known" in shown
     assert "next: mqctl playbook run broker-down -p broker=broker-b" in shown
     assert "playbook run backlog" not in shown
     metrics = run("export", "prometheus", "--once").stdout

@@ -39,6 +39,6 @@ def test_a_gap_is_told_on_one_line_whatever_the_names_are() -> None:
 
 def test_an_address_that_a_name_server_made_up_is_told_on_one_line() -> None:
     for address in ("10.0.0.1:9\nnext: rm -rf", "9" * 5_000):
-        text = str(unreachable(28, address, "it is no address"))
+        text = str(unreachable(28, address, "it is not an address"))
         assert text.isprintable()
         assert len(text) < 500

@@ -64,7 +64,7 @@ def test_a_playbook_is_read(tmp_path: Path) -> None:
     ("before", "after", "line", "said"),
     [
         ("    timeout: 90s", "    time: 90s", 13, "$.steps[0].time: no such key; there are id, about, run"),
-        ("    timeout: 90s", "    timeout: soon", 13, "'soon' is no span"),
+        ("    timeout: 90s", "    timeout: soon", 13, "'soon' is not a time span"),
         ("type: span", "type: age", 8, "there are text, group, topic"),
         ("stop: done", "stop: later", 18, "there are done, attention"),
         ("      0: {en: told", "      zero: {en: told", 15, "$.steps[0].exits"),

@@ -63,7 +63,7 @@ def test_what_nobody_recorded_is_no_all_clear_and_gaps_are_named(mqctl: Callable
     # The world has no settings of topics and groups.
     last = mqctl("doctor", "--recording", night, *(f"--skip={code}" for code in ("MQ201", "MQ604", "MQ625")))
     assert last.exit_code == 3
-    assert "nobody answered the recorder (could not ask any name server" in last.stdout
+    assert "the recorder got no answer (could not ask any name server" in last.stdout
     assert "the recorder did not run" in last.stdout
     assert "a recorder does not ask for it" in last.stdout
     value = json.loads(mqctl("doctor", "--recording", night, "-o", "json").stdout)
@@ -79,7 +79,7 @@ def test_what_nobody_recorded_is_no_all_clear_and_gaps_are_named(mqctl: Callable
     assert "早 29 min" in away.stderr
     assert "录制于" in away.stdout
     alone = mqctl("doctor", "--recording", night, "--at", at(95))
-    assert "it compares two looks, and nobody recorded" in alone.stdout
+    assert "it compares two samples, and none was recorded" in alone.stdout
 
 
 def test_files_that_cannot_be_read_are_named_and_nothing_is_judged_well_without_them(
@@ -136,17 +136,17 @@ def test_the_last_moment_is_that_of_the_last_look_not_of_the_recorder_s_end(
         look(stopped, minute, broker(end=5, offset=5, members={"one@1": f"10.0.0.1:{minute // 4}"}))
     stopped.stopped(LookTime(wall_ms=at(30), steady_ms=at(30)), "interrupted")
     outcome = mqctl("doctor", "--recording", tmp_path / "stopped", "-o", "json")
-    assert (outcome.json["observed_at_ms"], "nobody recorded at that moment" in outcome.stderr) == (at(4), False)
+    assert (outcome.json["observed_at_ms"], "there is no sample of that moment" in outcome.stderr) == (at(4), False)
     (remade,) = [item for item in outcome.json["findings"] if item["code"] == "MQ219"]
     assert (remade["evidence"]["remade_count"], remade["evidence"]["moved_count"]) == (1, None)
     shown = mqctl("doctor", "--recording", tmp_path / "stopped").stdout
     assert "Who owned the queues is not known" in " ".join(shown.split())
     later = mqctl("doctor", "--recording", tmp_path / "stopped", "--at", at(30), "-o", "json")
-    assert "nobody recorded at that moment: judged is the look before it" in later.stderr
+    assert "there is no sample of that moment: the previous one is used" in later.stderr
     silent = writer(tmp_path / "silent")
     look(silent, 0, broker(end=5, offset=5))
     silent.failed(UnreachableError("could not ask any name server"), LookTime(wall_ms=at(30), steady_ms=at(30)))
-    assert "judged is the look before it, 30 min earlier" in mqctl("doctor", "--recording", tmp_path / "silent").stderr
+    assert "the previous one is used, 30 min earlier" in mqctl("doctor", "--recording", tmp_path / "silent").stderr
 
 
 def test_a_clock_that_goes_back_is_one_event_and_nobody_stands_still_for_it(

@@ -116,7 +116,7 @@ def test_looks_whose_whole_one_is_gone_do_not_count(tmp_path: Path) -> None:
     look(recorder, 1, broker(end=2), broker("broker-b", end=9))
     for lost in [*tmp_path.rglob(f"{at(0)}-*.parquet")]:
         lost.unlink()
-    with pytest.raises(BadInputError, match=r"no look of .* is whole"):
+    with pytest.raises(BadInputError, match=r"no sample of .* is complete"):
         open_recording(str(tmp_path))
     with pytest.raises(StorageError, match=r"files of the recording .* are gone"):
         recorder.tidy()

@@ -163,7 +163,7 @@ def test_what_happened_is_told_in_order_with_its_figures(mqctl: Run, night: Path
 def test_a_calm_time_has_no_event(mqctl: Run, calm: Path) -> None:
     assert events(mqctl, calm) == []
     outcome = mqctl("timeline", "--recording", calm)
-    assert (outcome.exit_code, "nothing stands out; mqctl doctor judges" in outcome.stdout) == (0, True)
+    assert (outcome.exit_code, "nothing unusual happened; mqctl doctor judges" in outcome.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("model", list(MessageModel))
@@ -179,7 +179,7 @@ def test_a_queue_that_an_old_owner_still_holds_when_the_new_one_has_it_is_told(
     shared = "queues-shared" if model is MessageModel.CLUSTERING else "queues-moved"
     assert kinds == [(shared, "one@1", "one@1, two@1"), ("queues-moved", "one@1, two@1", "two@1")]
     shown = mqctl("timeline", "--recording", tmp_path).stdout
-    assert ("held by one@1, two@1 at one look" in shown) == (model is MessageModel.CLUSTERING)
+    assert ("held by one@1, two@1 in one sample" in shown) == (model is MessageModel.CLUSTERING)
 
 
 def test_a_part_of_it_by_time_and_name(mqctl: Run, night: Path) -> None:

@@ -50,7 +50,7 @@ def test_of_groups_that_nobody_runs_three_are_named_and_all_are_counted_at_the_t
     (lines,) = _blocks(document)
     assert [line.split()[1] for line in lines[1:4]] == [f"dead-{number:02}" for number in range(3)]
     assert lines[4] == "  and 9 more (-o json for all)"
-    assert "consumer groups online: 1; with nobody online: 12" in document.blocks[0].lines  # type: ignore[union-attr]
+    assert "consumer groups online: 1; without members online: 12" in document.blocks[0].lines  # type: ignore[union-attr]
 
 
 @given(data=st.data())

@@ -85,7 +85,7 @@ def test_missing_and_plain_files(tmp_path: Path) -> None:
         load_snapshot(tmp_path / "none.snap")
     plain = tmp_path / "plain.json"
     plain.write_text(json.dumps({"schema": "snapshot/2"}))
-    with pytest.raises(BadInputError, match="no snapshot"):
+    with pytest.raises(BadInputError, match="not a snapshot"):
         load_snapshot(plain)
     with pytest.raises(BadInputError, match="directory"):
         load_snapshot(tmp_path)

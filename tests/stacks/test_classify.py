@@ -173,17 +173,17 @@ def test_a_users_rules_come_first_and_may_name_classes_of_their_own() -> None:
     [
         (None, "a mapping"),
         ({"rule": []}, "nothing is called rule"),
-        ({"rules": "x"}, "rules is no list"),
-        ({"rules": [1]}, "rule 1 is no mapping"),
+        ({"rules": "x"}, "rules is not a list"),
+        ({"rules": [1]}, "rule 1 is not a mapping"),
         ({"rules": [{"class": "x"}]}, "no condition"),
         ({"rules": [{"calls": ["a"]}]}, "class is missing"),
         ({"rules": [{"class": "Has Blanks", "calls": ["a"]}]}, "class is missing"),
-        ({"rules": [{"class": "x", "calls": [1]}]}, "calls is no list"),
+        ({"rules": [{"class": "x", "calls": [1]}]}, "calls is not a list"),
         ({"rules": [{"class": "x", "code": ["("]}]}, "code (:"),
-        ({"rules": [{"class": "x", "states": ["ASLEEP"]}]}, "ASLEEP is no state"),
+        ({"rules": [{"class": "x", "states": ["ASLEEP"]}]}, "ASLEEP is not a state"),
         ({"rules": [{"class": "x", "calls": ["a"], "within": -1}]}, "within"),
         ({"rules": [{"class": "x", "calls": ["a"], "color": 1}]}, "nothing is called color"),
-        ({"application": 7}, "application is no list"),
+        ({"application": 7}, "application is not a list"),
     ],
 )
 def test_rules_that_cannot_be_used_are_refused_with_their_place(content: object, words: str) -> None:

@@ -19,4 +19,4 @@ def test_a_document_that_refers_to_itself_has_an_end(tmp_path: Path, text: str) 
 @pytest.mark.quick
 def test_the_place_of_a_number_that_is_not_finite_is_named(tmp_path: Path) -> None:
     (tmp_path / TOPICS).write_text('{"a":{"b":[1,{"c":1e999}]}}', encoding="utf-8")
-    assert "a.b.1.c is no finite number" in str(read_config(tmp_path, TOPICS))
+    assert "a.b.1.c is not a finite number" in str(read_config(tmp_path, TOPICS))

@@ -525,7 +525,7 @@ def to_a_pipe(file: Path) -> None:
     ("spoil", "says"),
     [
         (to_a_terabyte, "it is larger than 4 GiB"),
-        (to_a_pipe, "it is no regular file"),
+        (to_a_pipe, "it is not a regular file"),
     ],
     ids=["a terabyte", "a pipe"],
 )

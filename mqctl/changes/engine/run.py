@@ -380,7 +380,7 @@ def must_be_shown(plan: object, *, execute: bool) -> None:
         raise overtaken(
             sentence(
                 "plan-somebody-else-changed-something",
-                "somebody else changed something since the plan was shown: it would now do something else",
+                "something changed since the plan was shown: it would now do something else",
             )
         )
 

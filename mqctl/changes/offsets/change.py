@@ -283,7 +283,7 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
     elif not now.online and any(old[change.queue].old != change.old for change in shown.changes):
         reason = sentence(
             "offset-somebody-else-moved-group",
-            "somebody else moved the group's offsets since the plan was made",
+            "the group's offsets were moved since the plan was made",
         )
     elif any(not _inside(change.new, old[change.queue].min_offset, change.min_offset) for change in shown.changes):
         reason = sentence(

@@ -140,7 +140,7 @@ def _change(
             raise UsageError(
                 sentence(
                     "offset-lies-outside-queue",
-                    "offset {wanted} lies outside queue {queue_id} of {topic} on {broker_name}",
+                    "offset {wanted} is outside queue {queue_id} of {topic} on {broker_name}",
                     wanted=wanted,
                     queue_id=position.queue.queue_id,
                     topic=position.queue.topic,

@@ -50,7 +50,7 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
     try:
         plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=RangeFile)
     except csv.Error as error:
-        raise ValueError(sentence("file-no-csv", "it is no CSV: {error}", error=error)) from error
+        raise ValueError(sentence("file-no-csv", "it is not CSV: {error}", error=error)) from error
     except RecursionError as error:
         raise ValueError(sentence("nested-too-deeply", "it is nested too deeply")) from error
     if plan.schema != SCHEMA:
@@ -90,6 +90,8 @@ def _whole(text: str | None) -> int:
     number = decimal(text, low=-1)
     if number is None:
         raise ValueError(
-            sentence("file-no-queue-or-offset", "{text!r} is no number of a queue or an offset", text=(text or "")[:40])
+            sentence(
+                "file-no-queue-or-offset", "{text!r} is not the number of a queue or an offset", text=(text or "")[:40]
+            )
         )
     return number

@@ -109,7 +109,7 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
                     end=item.end,
                     begin=item.begin,
                 ),
-                remedy=sentence("end-replay-must-lie", "the end of a replay must lie after its beginning"),
+                remedy=sentence("end-replay-must-lie", "the end of a replay must be after its start"),
             )
         end = min(item.end, item.max_offset)
         begin = min(max(item.begin, item.min_offset), end)
@@ -126,7 +126,7 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
         raise UsageError(
             sentence("nothing-replay", "there is nothing to replay"),
             reason=reason,
-            remedy=sentence("replay-message-peek-shows", "mqctl message peek shows what is there"),
+            remedy=sentence("replay-message-peek-shows", "mqctl message peek shows the stored messages"),
         )
     return tuple(ranges)
 

@@ -65,7 +65,7 @@ def check_settings(parsed: SettingsFile) -> None:
             raise ValueError(
                 sentence(
                     "file-names-twice",
-                    "{noun} {name} on {broker} stands in it twice",
+                    "{noun} {name} on {broker} is listed twice",
                     noun=Word(noun),
                     name=twice[0][0],
                     broker=twice[0][1],
@@ -103,7 +103,7 @@ def topic_of(item: FileSettings) -> TopicConfig:
         raise ValueError(
             sentence(
                 "file-no-permission",
-                "perm {perm!r} of topic {topic} is no permission; 6 is RW-",
+                "perm {perm!r} of topic {topic} is not a permission; 6 is RW-",
                 perm=config.perm,
                 topic=item.name,
             )

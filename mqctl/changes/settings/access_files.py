@@ -130,7 +130,7 @@ def plan_white_list(
     ]
     if any(item in EVERYBODY for item in addresses):
         warnings.insert(
-            0, sentence("acl-switches-access-control-off", "this switches access control off for everybody")
+            0, sentence("acl-switches-access-control-off", "this switches access control off for all clients")
         )
     if known is None:
         warnings.append(
@@ -186,7 +186,7 @@ def check_address(text: str) -> None:
     ranges = [not part.isdigit() for part in parts]
     if not _ADDRESS.fullmatch(text) or any(number > 255 for number in numbers) or ranges != sorted(ranges) or ranges[0]:
         raise UsageError(
-            sentence("acl-no-address-access-list", "{text!r} is no address of an access list", text=text),
+            sentence("acl-no-address-access-list", "{text!r} is not an address of an access list", text=text),
             remedy=sentence("acl-write", "write 10.1.2.3, 10.1.2.1-9 or 10.1.*.*"),
         )
 
@@ -208,7 +208,7 @@ def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) ->
             match = _NAMED_PERMISSION.fullmatch(item)
             if match is None:
                 raise UsageError(
-                    sentence("acl-no-permission", "{item!r} is no permission", item=item),
+                    sentence("acl-no-permission", "{item!r} is not a permission", item=item),
                     remedy=sentence("acl-write-name-pub-sub", "write NAME=PUB|SUB, NAME=SUB or NAME=DENY"),
                 )
             _check_permission(match[1])
@@ -219,7 +219,7 @@ def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) ->
 def _check_permission(word: str) -> None:
     if word not in _PERMISSIONS:
         raise UsageError(
-            sentence("acl-no-permission", "{item!r} is no permission", item=word),
+            sentence("acl-no-permission", "{item!r} is not a permission", item=word),
             remedy=sentence("acl-choose-pub-sub", "choose of PUB, SUB, PUB|SUB and DENY"),
         )
 
@@ -241,7 +241,7 @@ def _of_account(access_key: str, secret: str, settings: Mapping[str, str]) -> li
             )
         )
     if is_well_known(access_key, secret):
-        warnings.append(sentence("acl-secret-key-everybody-tries", "the secret key is one that everybody tries first"))
+        warnings.append(sentence("acl-secret-key-everybody-tries", "the secret key is one that attackers try first"))
     return warnings
 
 
@@ -281,7 +281,7 @@ def _white_list_of(known: Path, file: AccessFile) -> str:
     content = read_access_file(known)
     if content.change_count != file.change_count:
         raise BadInputError(
-            sentence("acl-no-copy-broker", "{known} is no copy of the broker's {path}", known=known, path=file.path),
+            sentence("acl-no-copy-broker", "{known} is not a copy of the broker's {path}", known=known, path=file.path),
             reason=sentence(
                 "acl-changes-request-broker-copy",
                 "changes by request: {change_count} of the broker's, {change_count_2} of the copy",

@@ -100,9 +100,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         if now.steps != shown.steps:
             raise BadInputError(
                 sentence("nothing-changed", "nothing was changed"),
-                reason=sentence(
-                    "settings-somebody-else-changed-since", "somebody else changed it since the plan was made"
-                ),
+                reason=sentence("settings-somebody-else-changed-since", "it was changed since the plan was made"),
                 remedy=sentence("look-new-plan-run", "look at the new plan and run it again"),
             )
         return now

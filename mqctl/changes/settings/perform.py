@@ -60,7 +60,7 @@ def _change(cluster: Cluster, deadline: Deadline, step: SettingPart, secret: str
             step.found = None if before is None else dict(before)
             step.state, step.reason = (
                 NOT_MOVED,
-                sentence("settings-somebody-else-changed-since", "somebody else changed it since the plan was made"),
+                sentence("settings-somebody-else-changed-since", "it was changed since the plan was made"),
             )
             return
     except MqctlError as error:

@@ -430,8 +430,8 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
         warnings.append(
             sentence(
                 "settings-messages-lie-where-hash",
-                "messages that lie where a hash of their key puts them: {placed_count} of "
-                "{message_count}; where producers choose queues by key, nearly all do",
+                "messages that are where a hash of their key puts them: {placed_count} of {message_count}; "
+                "where producers choose queues by key, nearly all are",
                 placed_count=moves.placed_count,
                 message_count=moves.message_count,
             )

@@ -115,7 +115,7 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
                 sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=change_id),
                 reason=sentence(
                     "delay-backup-changed-since-broker",
-                    "{main} or its backup has changed since: a broker ran, or somebody edited it",
+                    "{main} or its backup has changed since: a broker ran, or the file was edited",
                     main=_MAIN,
                 ),
                 remedy=sentence(

@@ -99,9 +99,9 @@ def _kafka_terms() -> Named:
 
 
 def _mqadmin() -> Named:
-    from mqctl.cli.catalog_mqadmin import TABLE
+    from mqctl.cli.catalog_mqadmin import TABLE, span_of
 
-    return [("all", "Every one."), *((entry.name, entry.versions) for entry in TABLE)]
+    return [("all", "Every one."), *((entry.name, span_of(entry.versions)) for entry in TABLE)]
 
 
 _KINDS: dict[str, Callable[[], Named]] = {

@@ -84,7 +84,7 @@ def window_ms(text: str | None) -> int:
     span_ms = parse_span_ms(text) if text else 0
     if text and span_ms <= 0:
         raise UsageError(
-            sentence("cli-two-looks-moment-show", "two looks at one moment show no movement"),
+            sentence("cli-two-looks-moment-show", "two samples of one moment show no movement"),
             remedy=command_line("--window 30s"),
         )
     return span_ms

@@ -75,7 +75,7 @@ def read_recorded(
         note(
             sentence(
                 "recording-nobody-recorded-moment-judged",
-                "nobody recorded at that moment: judged is the look before it, {span_ms} earlier",
+                "there is no sample of that moment: the previous one is used, {span_ms} earlier",
                 span_ms=moment_ms - look.moment_ms,
             )
         )

@@ -43,7 +43,7 @@ def password_given(file: Path | None, *, ask: bool) -> str | None:
     first, again = getpass("New password: "), getpass("Again: ")
     if not first or first != again:
         raise UsageError(
-            sentence("cli-no-new-password", "that is no new password"),
+            sentence("cli-no-new-password", "that is not a new password"),
             reason=sentence("empty-two-entries-differ", "it is empty, or the two entries differ"),
         )
     return first

@@ -32,7 +32,7 @@ def _read_files(answer: RemotingCommand) -> tuple[AccessFile, ...]:
     if not isinstance(versions, dict):
         raise BodyError(
             sentence("client-versions-unreadable", "The versions of access files cannot be read"),
-            reason=sentence("client-versions-no-object", "they are no JSON object"),
+            reason=sentence("client-versions-no-object", "they are not a JSON object"),
         )
     files = []
     for path, version in versions.items():

@@ -170,7 +170,7 @@ class LocalOffsets(_Memory):
         if broken:
             raise StorageError(
                 sentence("client-offsets-cannot-read", "The offsets in {path} cannot be read", path=broken[0]),
-                reason=sentence("client-no-offset-file", "it is no offset file"),
+                reason=sentence("client-no-offset-file", "it is not an offset file"),
                 remedy=sentence("client-move-away", "move it away"),
             )
 

@@ -138,7 +138,9 @@ class Producer:
         except NotFoundError as error:
             raise self._no_route(
                 topic,
-                sentence("topic-absent-and-not-created", "it does not exist, and no broker creates topics by itself"),
+                sentence(
+                    "topic-absent-and-not-created", "it does not exist, and brokers do not create topics automatically"
+                ),
             ) from error
         return self._some(
             instance.routes.to_publish(topic),

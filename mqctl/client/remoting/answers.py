@@ -267,7 +267,7 @@ def too_many(request_code: int, address: str, count: int, *, most: int, limit_ms
         ),
         remedy=sentence(
             "raise-limit-for-entries",
-            "if there are so many: {options}",
+            "if there are that many: {options}",
             options=shell_words([_LIMIT_OPTION, f"{limit_ms * count // most // 1000 + 1}s"]),
         ),
     )

@@ -257,7 +257,7 @@ class Link:
         except FrameError as error:
             self._end(
                 sentence(
-                    "client-no-rocketmq-frame", "what it sends is no RocketMQ frame ({reason})", reason=error.reason
+                    "client-no-rocketmq-frame", "its answer is not a RocketMQ frame ({reason})", reason=error.reason
                 )
             )
         finally:
@@ -275,7 +275,7 @@ class Link:
             self._host, port = split_address(self.address)
             sock = socket.create_connection((self._host, port), timeout=timeout_s)
         except UsageError as error:
-            raise OSError(sentence("client-no-address", "it is no address")) from error
+            raise OSError(sentence("client-no-address", "it is not an address")) from error
         except UnicodeError as error:
             raise OSError(sentence("client-no-host-name", "no host can have this name")) from error
         sock.settimeout(None)

@@ -185,7 +185,7 @@ def _connected(address: str, timeout_s: float) -> socket.socket | Reached:
     except OSError as error:
         return Reached(
             state=PortState.SILENT,
-            reason=error.strerror or sentence("client-no-reply-in-time", "nobody replied in time"),
+            reason=error.strerror or sentence("client-no-reply-in-time", "no reply in time"),
         )
 
 

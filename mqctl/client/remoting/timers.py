@@ -40,7 +40,7 @@ def listener_error(error: BaseException) -> ListenerError:
     return ListenerError(
         sentence("client-listener-failed", "A listener failed"),
         reason=f"{type(error).__name__}: {error}",
-        remedy=sentence("client-mend-listener", "mend the listener"),
+        remedy=sentence("client-mend-listener", "fix the listener"),
     )
 
 

@@ -342,7 +342,7 @@ def simulation_document(
     if orphans:
         title = sentence(
             "title-queues-without-consumer",
-            "Queues that nobody consumes: their slot falls to a client that does not subscribe to the topic",
+            "Queues without a consumer: their slot falls to a client that does not subscribe to the topic",
         )
         blocks.append(Table(ORPHAN_COLUMNS, orphans, title=title))
     if any(row.required_tps is not None or row.capacity_tps for row in rooms) or len({row.room for row in rooms}) > 1:

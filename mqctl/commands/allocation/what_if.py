@@ -395,7 +395,7 @@ def _queue(text: str, topic: str) -> MessageQueue:
     broker, _, slash = text.rpartition("/")
     number = decimal(slash, high=MOST_INT32)
     if not broker or number is None:
-        raise ValueError(sentence("allocation-no-broker-queue", "{text} is no broker/queue", text=text))
+        raise ValueError(sentence("allocation-no-broker-queue", "{text} is not a broker/queue", text=text))
     return MessageQueue(topic, broker, number)
 
 

@@ -19,7 +19,7 @@ def read_run(file: Path) -> BenchRun:
     Raises:
         BadInputError: the file holds no run.
     """
-    problem = sentence("bench-file-no-run", "{file} is no run of mqctl bench", file=file)
+    problem = sentence("bench-file-no-run", "{file} is not a run of mqctl bench", file=file)
     try:
         document = msgspec.json.decode(read_whole(file))
         schema = document.pop("schema", None) if isinstance(document, dict) else None

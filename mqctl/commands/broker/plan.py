@@ -96,8 +96,8 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         warnings=(
             sentence(
                 "settings-broker-rewrites-whole-configuration",
-                "a broker rewrites its whole configuration file with every property it has, and "
-                "keeps the old one as .bak",
+                "a broker rewrites its complete configuration file with every property it has, and keeps "
+                "the old one as .bak",
             ),
             sentence(
                 "settings-some-properties-take-effect", "some properties take effect only when the broker restarts"

@@ -138,14 +138,14 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
         json.loads(_filled(text, dict.fromkeys(_FIELDS, "0")))
     except ValueError as error:
         raise UsageError(
-            sentence("check-template-no-json", "the template {template} is no JSON", template=template),
+            sentence("check-template-no-json", "the template {template} is not JSON", template=template),
             reason=str(error),
             remedy=sentence("check-see-help", "see --help"),
         ) from error
     except RecursionError as error:
         reason = sentence("nested-too-deeply", "it is nested too deeply")
         raise UsageError(
-            sentence("check-template-no-json", "the template {template} is no JSON", template=template),
+            sentence("check-template-no-json", "the template {template} is not JSON", template=template),
             reason=reason,
             remedy=sentence("check-see-help", "see --help"),
         ) from error

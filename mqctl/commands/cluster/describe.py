@@ -98,7 +98,7 @@ def _which(name: str | None, known: list[str]) -> str:
         return known[0]
     if name is None and known:
         raise UsageError(
-            sentence("several-clusters", "several clusters are there"),
+            sentence("several-clusters", "several clusters exist"),
             reason=", ".join(known),
             remedy=command_line("mqctl cluster describe {}", known[0]),
         )

@@ -64,7 +64,7 @@ def plan_key_values(asking: Asking, namespace: str, values: Mapping[str, str | N
         )
     if not namespace or "/" in namespace:
         raise UsageError(
-            sentence("settings-no-name-namespace", "{namespace!r} is no name of a namespace", namespace=namespace),
+            sentence("settings-no-name-namespace", "{namespace!r} is not the name of a namespace", namespace=namespace),
             remedy=sentence("settings-write-name-without", "write a name without /"),
         )
     masters = masters_of(open_brokers(asking))

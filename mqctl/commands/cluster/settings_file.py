@@ -99,9 +99,7 @@ def load_settings(file: Path) -> SettingsFile:
         raise BadInputError(
             sentence("could-not-read", "could not read {file}", file=file),
             reason=str(error),
-            remedy=sentence(
-                "settings-cluster-export-yaml-shows", "mqctl cluster export -o yaml shows what one looks like"
-            ),
+            remedy=sentence("settings-cluster-export-yaml-shows", "mqctl cluster export -o yaml shows an example"),
         ) from error
     return wanted
 

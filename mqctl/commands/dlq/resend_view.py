@@ -214,13 +214,13 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
     lines += [
         sentence(
             "resend-no-group-consumes-nobody",
-            "no group consumes {topic}: nobody gets what is sent there",
+            "no group consumes {topic}: resent messages would have no consumer",
             topic=topic,
         )
         for topic in plan.unheard
     ]
     if plan.is_online is False:
-        lines.append(sentence("resend-nobody-online-now", "nobody of {group} is online now", group=plan.group))
+        lines.append(sentence("resend-nobody-online-now", "no member of {group} is online now", group=plan.group))
     return [
         *lines,
         sentence(

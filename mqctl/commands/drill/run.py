@@ -110,6 +110,6 @@ def _ask(text: str) -> None:
     note(sentence("drill-now-press-enter", "NOW: {text}; then press Enter", text=text))
     if not sys.stdin.readline():
         raise UsageError(
-            sentence("drill-nobody-answers-terminal", "nobody answers at the terminal"),
-            remedy=sentence("run-drill-where-somebody", "run the drill where somebody can press Enter"),
+            sentence("drill-nobody-answers-terminal", "there is no answer at the terminal"),
+            remedy=sentence("run-drill-where-somebody", "run the drill at a terminal where Enter can be pressed"),
         )

@@ -96,10 +96,10 @@ CODES: dict[ExitCode, str] = {
     ExitCode.USAGE: sentence("exit-usage", "the command line is wrong"),
     ExitCode.BAD_INPUT: sentence(
         "exit-bad-input",
-        "input that allows no answer at all: a directory that is no store, a file that is no snapshot",
+        "input that cannot be read at all: a directory that is not a store, a file that is not a snapshot",
     ),
     ExitCode.NOT_FOUND: sentence("exit-not-found", "no such topic, group, broker, message or file"),
-    ExitCode.UNREACHABLE: sentence("exit-unreachable", "nobody answered"),
+    ExitCode.UNREACHABLE: sentence("exit-unreachable", "no answer"),
     ExitCode.BUG: sentence("exit-bug", "a bug in mqctl"),
     ExitCode.IO: sentence("exit-io", "the operating system refused to read or write"),
     ExitCode.TIMEOUT: sentence("exit-timeout", "no answer within the deadline"),
@@ -111,11 +111,11 @@ CODES: dict[ExitCode, str] = {
 """What each exit code means; docs/exit-codes.md lists them."""
 
 CAUSES: dict[Cause, str] = {
-    Cause.SILENT: sentence("cause-silent", "nobody was there, or the connection was lost"),
+    Cause.SILENT: sentence("cause-silent", "nothing listened there, or the connection was lost"),
     Cause.TIMED_OUT: sentence("cause-timed-out", "asked, and not answered in time"),
     Cause.NOT_ASKED: sentence("cause-not-asked", "the time of the command was over before its turn came"),
     Cause.DENIED: sentence("cause-denied", "access control or a permission is in the way"),
-    Cause.REFUSED: sentence("cause-refused", "somebody answered, and said no"),
+    Cause.REFUSED: sentence("cause-refused", "the other side answered and refused"),
     Cause.UNSUPPORTED: sentence("cause-unsupported", "the other side, or its version, does not support it"),
     Cause.DAMAGED: sentence("cause-damaged", "an answer or a file that cannot be understood"),
     Cause.UNREADABLE: sentence(
@@ -126,7 +126,7 @@ CAUSES: dict[Cause, str] = {
     ),
     Cause.UNREGISTERED: sentence(
         "cause-unregistered",
-        "a broker that belongs to the cluster, or was there within a day, is not registered: there is nobody to ask",
+        "a broker that belongs to the cluster, or was registered within a day, is not registered and cannot be asked",
     ),
     Cause.UNPROVEN: sentence(
         "cause-unproven",

@@ -105,7 +105,7 @@ def advice_document(
         Table(
             _ADVICE_COLUMNS,
             [_shown(advice) for advice in advices],
-            empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
+            empty=sentence("empty-no-group-has-offsets-there", "no group has committed offsets there"),
         )
     ]
     blocks += remedy_tables(advices)
@@ -118,7 +118,7 @@ def advice_document(
                 [
                     sentence(
                         "backlog-uncertain-two-looks-apart",
-                        "Uncertain: the two looks are only {window_ms} apart, less than the commit interval of "
+                        "Uncertain: the two samples are only {window_ms} apart, less than the commit interval of "
                         "consumers, or not every member answered.",
                         window_ms=window_ms,
                     )

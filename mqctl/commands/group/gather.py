@@ -89,7 +89,7 @@ def _missing_members(
             Gap(
                 part=Part.MEMBERS,
                 cause=Cause.LEFT_OUT,
-                reason=sentence("topic-store-not-tell-who", "a store does not tell who is online"),
+                reason=sentence("topic-store-not-tell-who", "a store does not show who is online"),
             )
         ]
     if memberships or source.asking is None or source.asking.cluster.proxies:

@@ -166,12 +166,12 @@ def _refuse(
 ) -> None:
     if online and (store is not None or snapshot is not None or again or advise):
         raise UsageError(
-            sentence("group-online-chooses-rows-look", "--online chooses rows of one look at a live cluster"),
+            sentence("group-online-chooses-rows-look", "--online chooses rows of one sample of a live cluster"),
             remedy=sentence("group-leave-other-option-out", "leave the other option out"),
         )
     if choice != LagChoice() and (again or advise):
         raise UsageError(
-            sentence("group-sort-min-lag-queue", "--sort, --min-lag and --queue choose rows of one look"),
+            sentence("group-sort-min-lag-queue", "--sort, --min-lag and --queue choose rows of one sample"),
             remedy=sentence("group-leave-watch-until-advise", "leave --watch, --until and --advise out"),
         )
     if store is not None and snapshot is not None:

@@ -59,7 +59,7 @@ def advised(live: LiveOptions, snapshot: Path | None, window: str | None, output
                 "lag-window-needs-advise",
                 "--window needs --advise, and --advise needs a live cluster or a snapshot",
             ),
-            reason=sentence("lag-rates-need-two-looks", "rates need two looks, and a store directory is only one"),
+            reason=sentence("lag-rates-need-two-looks", "rates need two samples, and a store directory is only one"),
         )
     of_file = snapshot is not None and window is None  # it has the looks that were saved with it
     window_ms = 0 if of_file else parse_span_ms(window or DEFAULT_WINDOW)
@@ -113,7 +113,7 @@ def _require_groups(state: ClusterSnapshot, options: LiveOptions, advised_groups
         if group not in advised_groups:
             require_group(state, group, options)
             raise NotFoundError(
-                sentence("lag-group-no-offsets", "group {group} has no offsets there", group=group),
+                sentence("lag-group-no-offsets", "group {group} has no committed offsets there", group=group),
                 reason=sentence(
                     "lag-never-committed-no-member",
                     "it never committed one, and no member holds a queue: how far it is behind depends "

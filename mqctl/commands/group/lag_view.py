@@ -163,7 +163,7 @@ def _offline(groups: Sequence[GroupLag], online: Collection[str]) -> Paragraphs:
     lines = [
         sentence(
             "offline-folded",
-            "groups with nobody online, not shown: {count:,} (--sort lag shows them)",
+            "groups without members online, not shown: {count:,} (--sort lag shows them)",
             count=len({group.group for group in offline}),
         )
     ]
@@ -268,7 +268,7 @@ def _group_blocks(lag: CurrentLag, request: LagRequest, limit: str | None) -> It
     yield Table(
         _group_columns(lag, request),
         _with_members(served or telling, lag.online),
-        empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
+        empty=sentence("empty-no-group-has-offsets-there", "no group has committed offsets there"),
     )
     if len(telling) < len(groups):
         yield Paragraphs(
@@ -359,6 +359,10 @@ def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend])
         csv_columns=columns,
         blocks=[
             Paragraphs([head]),
-            Table(columns, rows, empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there")),
+            Table(
+                columns,
+                rows,
+                empty=sentence("empty-no-group-has-offsets-there", "no group has committed offsets there"),
+            ),
         ],
     )

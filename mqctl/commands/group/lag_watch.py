@@ -100,7 +100,7 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, display
     if again.watching and display.by is By.QUEUE:
         raise UsageError(
             sentence("lag-watch-shows-groups", "--watch shows groups"),
-            remedy=sentence("lag-leave-queue-out-ask", "leave --by queue out, or ask again and again without --watch"),
+            remedy=sentence("lag-leave-queue-out-ask", "leave --by queue out, or repeat the command without --watch"),
         )
     pace = LagPace(
         every_ms=parse_span_ms(again.every),
@@ -280,7 +280,7 @@ def _waiting(lag: CurrentLag) -> int:
 
 def _why_unknown(newest: CurrentLag | None) -> str:
     if newest is None:
-        return sentence("lag-last-look-failed", "the last look failed")
+        return sentence("lag-last-look-failed", "the last sample failed")
     if newest.gaps:
         return sentence("lag-not-all-asked", "not everything could be asked")
     if not newest.report.queues:

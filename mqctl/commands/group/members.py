@@ -80,7 +80,7 @@ def _instance(look: LiveOrSaved, group: str, client: str) -> InstanceReport:
     if client not in known:
         if not known:
             group_holders(look, group)  # a group that no broker knows is told as such
-        listed = on_one_line(", ".join(known)) or sentence("group-nobody-online", "nobody is online")
+        listed = on_one_line(", ".join(known)) or sentence("group-nobody-online", "no member is online")
         raise NotFoundError(
             sentence("group-no-instance", "{group} has no instance {client}", group=group, client=client),
             reason=sentence("common-online", "online: {shown}", shown=listed),

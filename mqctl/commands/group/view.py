@@ -29,7 +29,7 @@ _SHARE_COLUMNS = columns_of(
     *("topic", "mode", "ready_count", "invisible_count", "due_count", "retry_count", "given_up_count"),
     *("blocked_queue_count", "next_visible_ms"),
 )
-_NOT_KNOWN = sentence("group-members-not-known-store", "members are not known: a store does not tell who is online")
+_NOT_KNOWN = sentence("group-members-not-known-store", "members are not known: a store does not show who is online")
 
 
 def list_document(rows: Sequence[GroupRow]) -> Document:
@@ -99,13 +99,15 @@ def _online_tables(value: GroupMembers, *, online_known: bool) -> list[Table | P
 
 _FOR_EVER = Sentence(
     "group-orderly-members-retry-failed",
-    "{group}: orderly members retry a failed message in place, without a limit; its queue stands still meanwhile, "
-    "and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
+    "{group}: orderly members retry a failed message in place, without a limit; its queue is "
+    "blocked meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is for "
+    "concurrent members.",
 )
 _IN_PLACE = Sentence(
     "group-orderly-members-retry-failed-message",
-    "{group}: orderly members retry a failed message in place (at most: {most:,}); its queue stands still "
-    "meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
+    "{group}: orderly members retry a failed message in place (at most: {most:,}); its queue "
+    "is blocked meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is "
+    "for concurrent members.",
 )
 
 

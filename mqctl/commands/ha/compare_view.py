@@ -271,7 +271,7 @@ def _of_epochs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Itera
     elif comparison.a_epochs is not None and comparison.epochs_meet_at is None:
         yield sentence(
             "comparison-epochs-nothing-common-neither",
-            "Their epochs have nothing in common: neither can follow the other, and it tries again for ever.",
+            "Their epochs have nothing in common: neither can follow the other, and it retries indefinitely.",
         )
     elif comparison.epochs_meet_at is not None:
         for side, other in (sides, sides[::-1]):

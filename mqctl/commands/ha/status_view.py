@@ -189,7 +189,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
         named = ", ".join(f"{row.broker} ({row.broker_id})" for row in silent)
         yield sentence(
             "replication-not-known-slave-master",
-            "Not known of {named}: a slave or its master did not tell where its log ends.",
+            "Not known of {named}: a slave or its master did not report the end of its log.",
             named=named,
         )
     ill = [row for row in slaves if row not in silent and not ReplicaState(row.state).follows]

@@ -207,7 +207,7 @@ def _tell_where_commands_go(here: str) -> None:
         tell(
             sentence(
                 "local-commands-not-find-themselves",
-                "mqctl: commands do not find it by themselves: {error}\n  next: {hint}",
+                "mqctl: commands do not find it automatically: {error}\n  next: {hint}",
                 error=error,
                 hint=hint,
             )

@@ -212,7 +212,7 @@ def _times(to_time: str | None, by_duration: str | None) -> list[Target]:
         if moment.epoch_ms > round(now.timestamp() * 1000):
             raise UsageError(
                 sentence("offset-future", "{moment} is in the future", moment=moment.text),
-                remedy=sentence("offset-latest-skips-all-now", "--to-latest skips all that is there now"),
+                remedy=sentence("offset-latest-skips-all-now", "--to-latest skips all messages stored so far"),
             )
         tell(sentence("offset-moment", "mqctl: to {moment}", moment=moment.text))
     return [ToTime(moment.epoch_ms, moment.text) for moment in moments]

@@ -79,7 +79,7 @@ def skip(
     tell(
         sentence(
             "offset-skipped",
-            "mqctl: what was skipped is in {place}\n{following}",
+            "mqctl: the skipped messages are listed in {place}\n{following}",
             place=place(done.record),
             following=following,
         )

@@ -20,7 +20,7 @@ STATES = {
 ENDINGS = {
     "complete": sentence("playbook-ending-complete", "all steps ran."),
     "done": sentence("playbook-ending-done", "nothing more to do."),
-    "attention": sentence("playbook-ending-attention", "somebody must act:"),
+    "attention": sentence("playbook-ending-attention", "action required:"),
     "undecided": sentence("playbook-ending-undecided", "stopped at a decision:"),
     "unexpected": sentence("playbook-ending-unexpected", "stopped in the middle by an unexpected result:"),
     "refused": sentence("playbook-ending-refused", "stopped before a change:"),
@@ -32,7 +32,7 @@ ENDINGS = {
 """By the ending of a run."""
 STOPS = {
     "done": sentence("playbook-stop-done", "ends here, nothing more to do"),
-    "attention": sentence("playbook-stop-attention", "ends here, somebody must act"),
+    "attention": sentence("playbook-stop-attention", "stopped: action required"),
 }
 """By the stop of a result."""
 KINDS = {

@@ -77,7 +77,7 @@ class Tour:
         page.say(
             sentence(
                 "quickstart-settled",
-                "They run and have settled, after {started_ms}. What was planted:",
+                "They run and have settled, after {started_ms}. The planted faults:",
                 started_ms=round(started_s) * 1000,
             )
         )
@@ -128,9 +128,9 @@ class Tour:
             self._page.meaning(
                 sentence(
                     "quickstart-owner-decides",
-                    "Every queue has one owner, and the owner's tags decide: what it does not want is skipped, without "
-                    "an error and for the whole group. `mqctl subscription check -g settlement` counts what is lost by "
-                    "tag.",
+                    "Every queue has one owner, and the owner's tags decide: other messages are skipped, "
+                    "without an error and for the entire group. `mqctl subscription check -g settlement` "
+                    "counts the lost messages by tag.",
                 )
             )
 
@@ -140,14 +140,14 @@ class Tour:
             self._page.meaning(
                 sentence(
                     "quickstart-threads-wait",
-                    "All its threads stand in one line of the application, which asks a payment service without a time "
-                    "limit. More threads or instances would wait there as well.",
+                    "All its threads are in one line of the application, which calls a payment service without "
+                    "a time limit. More threads or instances would wait there as well.",
                 )
             )
 
     def _report(self, words: Sequence[str], spark: Behind) -> None:
         page = self._page
-        page.heading(sentence("quickstart-report", "4. What lies behind, read from the brokers' files (Spark)"))
+        page.heading(sentence("quickstart-report", "4. The backlog, read from the brokers' files (Spark)"))
         page.command(self._steps.typed(words, live=False))
         said = spark.wait(page.spoken(sentence("quickstart-spark-reads", "Spark reads the stores")))
         if needs_no_spark(said):

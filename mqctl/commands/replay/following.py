@@ -219,7 +219,7 @@ def _begin(
     firsts = {queue: low for queue, (low, _) in use.bounds.items()}
     if own:
         return {queue: max(low, own.get(queue, low)) for queue, low in firsts.items()}, sentence(
-            "replay-going-where-stopped", "going on where it stopped"
+            "replay-going-where-stopped", "continuing where it stopped"
         )
     if from_group is None:
         return firsts, sentence("replay-first-messages", "from the first messages")

@@ -94,11 +94,11 @@ def source_of(
         raise UsageError(
             sentence(
                 "replay-lies-before",
-                "{end_words} lies before {begin_words}",
+                "{end_words} is before {begin_words}",
                 end_words=end_words,
                 begin_words=begin_words,
             ),
-            remedy=sentence("replay-end-must-lie-after", "the end must lie after the beginning"),
+            remedy=sentence("replay-end-must-lie-after", "the end must be after the start"),
         )
     first = begin_words or sentence("replay-offset", "offset {to_offset}", to_offset=from_offset)
     last = end_words or (

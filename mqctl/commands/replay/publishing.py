@@ -255,7 +255,7 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
     if record.selector is not None:
         raise RefusedError(
             sentence("replay-follows-topic-no-end", "{record} follows a topic and has no end", record=record.id),
-            reason=sentence("replay-goes-offsets-group", "it goes on at the offsets of its group"),
+            reason=sentence("replay-goes-offsets-group", "it continues from the offsets of its group"),
             remedy=follow_again(record.parts[0].topic, record.subject, record.selector),
         )
     if record.ended:

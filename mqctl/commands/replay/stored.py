@@ -65,7 +65,7 @@ class StoredTopic:
         if not pieces:
             raise UsageError(
                 sentence("nothing-replay", "there is nothing to replay"),
-                reason=sentence("replay-no-message-lies", "no message of {topic} lies there", topic=self._topic),
+                reason=sentence("replay-no-message-lies", "no message of {topic} is there", topic=self._topic),
             )
         return tuple(pieces)
 

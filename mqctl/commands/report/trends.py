@@ -57,7 +57,7 @@ def command(
     if period_ms < HOUR_MS:
         raise UsageError(
             sentence("report-bucket-too-short", "--bucket {bucket} is too short", bucket=bucket),
-            remedy=sentence("report-use-more-recordings-whole", "use 1h or more: recordings are whole once an hour"),
+            remedy=sentence("report-use-more-recordings-whole", "use 1h or more: recordings are complete once an hour"),
         )
     from mqctl.spark.trends import TrendQuestion, local_trends, recorded_files, spark_trends
 

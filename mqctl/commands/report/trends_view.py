@@ -45,7 +45,7 @@ def trends_document(value: TrendsReported) -> Document:
             Table(
                 _GROUP_COLUMNS,
                 value.groups,
-                empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
+                empty=sentence("empty-no-group-has-offsets-there", "no group has committed offsets there"),
             ),
             Table(
                 _BROKER_COLUMNS, value.brokers, empty=sentence("empty-no-broker-was-recorded", "no broker was recorded")

@@ -107,7 +107,7 @@ def _tell_looks(state: ClusterSnapshot, file: Path) -> None:
     if state.origin.kind is OriginKind.LIVE and state.earlier is None:
         tell(
             sentence(
-                "snapshot-look-shows-no-rates", "mqctl: it is one look, which shows no rates; --window 60s saves two"
+                "snapshot-look-shows-no-rates", "mqctl: it is one sample, which shows no rates; --window 60s saves two"
             )
         )
     doctor, show = command_line("mqctl doctor --snapshot {}", file), command_line("mqctl snapshot show {}", file)

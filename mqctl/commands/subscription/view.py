@@ -129,7 +129,7 @@ _WORDS = {
     False: sentence("subscriptions-differ", "members differ"),
     None: sentence("subscriptions-not-reported", "not every member reported its subscription"),
 }
-_OFFLINE = sentence("subscriptions-nobody-online", "nobody is online, so the subscriptions are not known")
+_OFFLINE = sentence("subscriptions-nobody-online", "no member is online, so the subscriptions are not known")
 _COUNTED = sentence(
     "skipped-counted", "Would be skipped by the broker's filter or by the owner of the queue, counted in all messages"
 )
@@ -184,7 +184,7 @@ def subscription_document(report: SubscriptionReport, *, archive: str | None = N
             Table(
                 ORPHAN_COLUMNS,
                 report.orphans,
-                title=sentence("title-queues-that-nobody-consumes", "Queues that nobody consumes"),
+                title=sentence("title-queues-that-nobody-consumes", "Queues without a consumer"),
             )
         )
     if report.losses:
@@ -275,7 +275,7 @@ def check_all_document(
                 [
                     sentence(
                         "offline-left-out",
-                        "groups with nobody online, not shown: {count:,}; --all",
+                        "groups without members online, not shown: {count:,}; --all",
                         count=len(rows) - len(shown),
                     )
                 ]

@@ -95,7 +95,7 @@ def timeline_page(value: TimelineReported, charted: Charted, lang: Lang | None, 
     notes = [
         sentence(
             "timeline-page-total",
-            "Without a group, rates are those of all: what is sent counts once for each group that reads it.",
+            "Without a group, rates are those of all groups: a message counts once for each group that reads it.",
         )
     ]
     if charted.series_count > len(charted.series):

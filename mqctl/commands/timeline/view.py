@@ -144,7 +144,8 @@ def standing_out(rows: Sequence[TimelineRow]) -> list[str]:
     if not folded:
         return [
             sentence(
-                "timeline-calm", "Between the recorded looks nothing stands out; mqctl doctor judges the state itself."
+                "timeline-calm",
+                "Between the recorded samples nothing unusual happened; mqctl doctor judges the state itself.",
             )
         ]
     lines = [sentence("timeline-worst", "What stands out, worst first:")]

@@ -145,7 +145,9 @@ def _consuming(value: TopicDescription) -> Table:
             _with_mode(CONSUMER_COLUMNS, value.consumers),
             value.consumers,
             title=sentence("title-who-consumes", "Who consumes"),
-            empty=sentence("empty-no-consumer-group-has-offsets-there", "no consumer group has offsets there"),
+            empty=sentence(
+                "empty-no-consumer-group-has-offsets-there", "no consumer group has committed offsets there"
+            ),
         )
     empty = sentence("topic-no-group-subscribes", "no group subscribes {topic} or has offsets on it", topic=value.topic)
     return Table(_with_mode(GROUP_COLUMNS, value.groups), value.groups, empty=empty)

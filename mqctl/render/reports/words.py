@@ -114,7 +114,7 @@ def _unread(parts: list[Unread]) -> Iterator[str]:
         )
         yield sentence(
             "report-unread",
-            "{store}: {part} is not read, {reason}; what it holds is missing here{messages}.",
+            "{store}: {part} is not read, {reason}; its messages are missing here{messages}.",
             store=each.store,
             part=each.part,
             reason=each.reason,

@@ -104,7 +104,7 @@ def _retries(report: object) -> Iterator[str]:
         if group.dead:
             yield sentence(
                 "report-retries-dead",
-                "{group}: {dead:dead letter}, which nobody consumes.",
+                "{group}: {dead:dead letter} without a consumer.",
                 group=group.group,
                 dead=units.Count(group.dead),
             )

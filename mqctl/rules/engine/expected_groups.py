@@ -171,7 +171,7 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
         no_offsets = (
             sentence("check-group-no-offsets", "it has no offsets")
             if expected.group in looked.groups
-            else sentence("check-group-unheard-of", "it has no offsets, and nobody is online: check the name")
+            else sentence("check-group-unheard-of", "it has no offsets and no members online: check the name")
         )
         reason = _BROADCASTS if expected.group in looked.broadcasting else gaps[0] if gaps else no_offsets
         for name, limit in (("lag", expected.lag_count), ("lag_time", expected.lag_ms)):
@@ -228,7 +228,7 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked)
             yield amount("dead_letters", subject, count, expected.dead_letter_count, counted(count, "dead letter"))
     if expected.dead_letter_growth is not None:
         if looked.earlier is None:
-            why_not = sentence("check-two-looks", "needs two looks: add --window")
+            why_not = sentence("check-two-looks", "needs two samples: add --window")
             yield unknown("dead_letter_growth", subject, why_not)
             return
         now = looked.dead_letters(expected.group, held=False)

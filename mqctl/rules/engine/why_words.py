@@ -32,9 +32,9 @@ _SENTENCES = {
         "not-judged-no-access-files",
         "the directory has no access files (4.9: conf/plain_acl.yml, conf/acl; 5.x: config/users)",
     ),
-    Reason.TWO_LOOKS: Sentence("not-judged-two-looks", "it needs two looks: --window 2m"),
+    Reason.TWO_LOOKS: Sentence("not-judged-two-looks", "it needs two samples: --window 2m"),
     Reason.NO_EARLIER: Sentence(
-        "not-judged-no-earlier", "it compares two looks, and nobody recorded {window_ms} before"
+        "not-judged-no-earlier", "it compares two samples, and none was recorded {window_ms} before"
     ),
     Reason.NO_RECORDING: Sentence("not-judged-no-recording", "only a recording shows it: --recording DIR"),
     Reason.PAST_SHORT: Sentence(
@@ -51,12 +51,12 @@ _SENTENCES = {
     Reason.NOTHING_TOLD: Sentence("not-judged-nothing-told", "no broker reported it"),
     Reason.SHORT_WINDOW: Sentence(
         "not-judged-short-window",
-        "none of the backlog was consumed between the two looks, which lie closer together than consumers commit: "
-        "--window 15s shows whether it moves",
+        "none of the backlog was consumed between the two samples, which are closer together than "
+        "consumers commit: --window 15s shows whether it moves",
     ),
     Reason.STANDING: Sentence(
         "not-judged-standing",
-        "none of the backlog was consumed between the two looks: --window 2m or --stacks shows why",
+        "none of the backlog was consumed between the two samples: --window 2m or --stacks shows why",
     ),
     Reason.RESTARTING_ORPHANS: Sentence(
         "not-judged-restarting-orphans",

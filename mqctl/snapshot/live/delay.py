@@ -94,7 +94,7 @@ def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, reco
 _PARTS = (Part.DELAY, Part.DELAY_QUEUES)
 _IN_DATABASE = sentence(
     "timers-in-database",
-    "the broker keeps timers in a RocksDB database (timerRocksDBEnable), and no request tells what waits there",
+    "the broker keeps timers in a RocksDB database (timerRocksDBEnable), and no request shows them",
 )
 
 

@@ -81,7 +81,7 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
 
 _IN_DATABASE = sentence(
     "transactions-in-database",
-    "the broker keeps transactions in a RocksDB database (transRocksDBEnable), and no request tells what is pending",
+    "the broker keeps transactions in a RocksDB database (transRocksDBEnable), and no request shows them",
 )
 
 

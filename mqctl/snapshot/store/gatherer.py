@@ -165,7 +165,7 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
         observed_at_ms=mtime_ms(path) if at_ms is None else at_ms,
         observed_from=ObservedFrom.CONFIG_MTIME if at_ms is None else ObservedFrom.GIVEN,
     )
-    reason = sentence("snapshot-file-without-queues", "the file was read by itself, without its schedule queues")
+    reason = sentence("snapshot-file-without-queues", "the file was read on its own, without its schedule queues")
     gap = Gap(part=Part.DELAY_QUEUES, cause=Cause.LEFT_OUT, reason=reason)
     return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
 

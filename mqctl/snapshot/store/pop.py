@@ -64,7 +64,7 @@ def request_modes(reading: Reading) -> MessageRequestModes:
             Part.POP,
             sentence(
                 "snapshot-config-no-table-modes",
-                "config/{request_modes} is no table of modes",
+                "config/{request_modes} is not a table of modes",
                 request_modes=configs.REQUEST_MODES,
             ),
         )
@@ -80,7 +80,7 @@ def _batches(reading: Reading) -> dict[tuple[str, str, int], OrderInfo]:
             Part.POP,
             sentence(
                 "snapshot-config-no-table-ordered",
-                "config/{order_infos} is no table of ordered queues",
+                "config/{order_infos} is not a table of ordered queues",
                 order_infos=configs.ORDER_INFOS,
             ),
         )

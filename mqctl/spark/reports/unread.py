@@ -48,7 +48,7 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
         if timers.is_dir() and read_timer_check(store.path / "config" / "timercheck") is None:
             reason = sentence(
                 "unread-without-timercheck",
-                "without config/timercheck nobody knows which timers were delivered: all count as waiting",
+                "without config/timercheck delivered timers are not known: all count as waiting",
             )
             parts.append(Unread(store=path, part="config/timercheck", reason=reason, bytes=0, messages=None))
     return parts

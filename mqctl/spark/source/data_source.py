@@ -210,7 +210,7 @@ def _refuse_unanswerable(name: str, table: SourceTable, wanted: Selection) -> No
         raise UsageError(
             sentence("spark-read-range-table", "read a range of table {name}", name=name),
             reason=sentence("spark-no", "it has no {what}", what=what),
-            remedy=sentence("spark-read-whole-filter", "read it whole, then filter"),
+            remedy=sentence("spark-read-whole-filter", "read it completely, then filter"),
         )
 
 

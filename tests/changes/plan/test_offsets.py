@@ -181,7 +181,7 @@ def test_both_ends_of_a_queue(old: int | None, target: Target, new: int, note: s
     if note is None or "is out of range" not in note or "committed" in note:
         assert plan_changes([position], target)[0].new == new
     else:
-        with pytest.raises(UsageError, match="lies outside queue 3 of Pay on broker-a"):
+        with pytest.raises(UsageError, match="is outside queue 3 of Pay on broker-a"):
             plan_changes([position], target)
 
 

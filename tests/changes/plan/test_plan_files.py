@@ -45,11 +45,11 @@ b,T,-1,7,1,,
         (b"", "it has no column topic"),
         (b"topic,broker_name,queue_id,new\n", "it names no queue"),
         (b"topic,broker_name,queue_id,new\nT,b,0,1\nT,b,0,2\n", "it names a queue twice"),
-        (b"topic,broker_name,queue_id,new\nT,b,0,1\nT,b,x,2\n", "line 3: 'x' is no number"),
-        (b"topic,broker_name,queue_id,new\nT,b,0,-2\n", "line 2: '-2' is no number"),
-        (b"topic,broker_name,queue_id,new,old\nT,b,0,1,z\n", "line 2: 'z' is no number"),
-        (b"topic,broker_name,queue_id,new\nT,b,0\n", "line 2: '' is no number"),
-        (b"topic,broker_name,queue_id,new\nT,b,0," + b"9" * 50 + b"\n", "line 2: '" + "9" * 40 + "' is no number"),
+        (b"topic,broker_name,queue_id,new\nT,b,0,1\nT,b,x,2\n", "line 3: 'x' is not the number"),
+        (b"topic,broker_name,queue_id,new\nT,b,0,-2\n", "line 2: '-2' is not the number"),
+        (b"topic,broker_name,queue_id,new,old\nT,b,0,1,z\n", "line 2: 'z' is not the number"),
+        (b"topic,broker_name,queue_id,new\nT,b,0\n", "line 2: '' is not the number"),
+        (b"topic,broker_name,queue_id,new\nT,b,0," + b"9" * 50 + b"\n", "line 2: '" + "9" * 40 + "' is not the number"),
     ],
 )
 def test_what_is_wrong_with_a_plan(data: bytes, said: str) -> None:
@@ -80,12 +80,12 @@ def test_columns_of_stretches() -> None:
     [
         (b"topic,broker_name,queue_id,begin_offset\n", True, "it has no column end_offset"),
         (b"topic,broker_name,queue_id,begin_offset,end_offset\n", True, "it names no queue"),
-        (b"topic,broker_name,queue_id,begin_offset,end_offset\nT,b,0,-2,4\n", True, "'-2' is no number"),
+        (b"topic,broker_name,queue_id,begin_offset,end_offset\nT,b,0,-2,4\n", True, "'-2' is not the number"),
         (b"topic,broker_name,queue_id,begin_offset,end_offset\nT,b,0,1," + b"9" * 50, True, "'" + "9" * 40 + "' is no"),
         (b'{"ranges": []}', False, "it names no queue"),
         (b'{"ranges": [], "schema": "replay.plan/2"}', False, "its schema is replay.plan/2, not replay.plan/1"),
         (b'{"ranges": [{"x": ' + b"[" * 100_000, False, "nested too deeply"),
-        (b'"' + b"a" * 200_000, True, "it is no CSV"),
+        (b'"' + b"a" * 200_000, True, "it is not CSV"),
     ],
 )
 def test_what_is_wrong_with_stretches(data: bytes, is_csv: bool, said: str) -> None:

@@ -189,7 +189,7 @@ def test_doctor_judges_the_access_files_in_the_directory_of_a_dead_broker(mqctl:
     (store.parent / "conf" / "plain_acl.yml").write_text("accounts: [")
     broken = mqctl("doctor", "--store", store, "-o", "json")
     assert {gap["code"] for gap in broken.json["not_judged"]} == {"MQ632", "MQ633", "MQ634", "MQ647"}
-    assert "plain_acl.yml: it is no YAML" in broken.stdout
+    assert "plain_acl.yml: it is not YAML" in broken.stdout
 
 
 def test_who_is_refused_by_an_access_list_is_explained(

@@ -188,9 +188,9 @@ ONE = "topics: [{name: T, brokers: [broker-a], settings: {%s}}]"
         (ONE % "read_queue_count: 0", "possible: 1 to 65,536"),
         (ONE % "read_queue_count: 99999999999999", "possible: 1 to 65,536"),
         (ONE % "read_queue_count: true", "read_queue_count of T is 'true'"),
-        (ONE % "perm: 99", "is no permission"),
+        (ONE % "perm: 99", "is not a permission"),
         ("topics: [{name: T, brokers: []}]", "has no broker"),
-        ("topics: [{name: T, brokers: [a, a]}]", "stands in it twice"),
+        ("topics: [{name: T, brokers: [a, a]}]", "is listed twice"),
         ("groups: [{name: G, brokers: [broker-a], settings: {retry_max_times: x}}]", "retry_max_times of G is 'x'"),
     ],
 )

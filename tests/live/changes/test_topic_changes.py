@@ -102,7 +102,7 @@ def test_more_queues_tell_what_moves_and_are_undone(live: Run, cluster: Embedded
     assert said.startswith(
         f"keys that would go to another queue: {moved} of 5 ({moved / 5:.0%}) in a sample of 10 messages"
     )
-    assert f"messages that lie where a hash of their key puts them: {placed} of 10; " in "".join(plan["warnings"])
+    assert f"messages that are where a hash of their key puts them: {placed} of 10; " in "".join(plan["warnings"])
     moves = plan["key_moves"]
     assert (moves["kind"], moves["moved_count"], moves["moved_share"]) == ("keys", moved, moved / 5)
     done = live("topic", "update", "-t", "Pay", "--queues", "3", *sure())

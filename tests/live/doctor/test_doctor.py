@@ -125,7 +125,7 @@ def test_a_check_misses_a_broker_that_was_there_a_moment_ago_unless_it_says_how_
     finally:
         cluster.clear_faults()
     assert (missed.exit_code, "broker broker-b" in missed.stdout) == (3, True), missed
-    assert "what waits in its queues is not known" in missed.stdout
+    assert "the backlog of its queues is not known" in missed.stdout
     assert (declared.exit_code, more.exit_code) == (0, 2), (declared, more)
 
 

@@ -52,9 +52,9 @@ def found(outcome: Outcome) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--only", "mq410"), "it needs two looks"),
-        (("--only", "MQ410", "--window", "1s"), "it needs two looks"),
-        (("--only", "MQ41[03]"), "it needs two looks"),
+        (("--only", "mq410"), "it needs two samples"),
+        (("--only", "MQ410", "--window", "1s"), "it needs two samples"),
+        (("--only", "MQ41[03]"), "it needs two samples"),
         (("--only", "MQ101"), "only a broker's files show it"),
         (("--only", "MQ32*"), "no stacks were taken"),
         (("-g", "G", "--only", "MQ216"), "ask without -g"),

@@ -30,7 +30,7 @@ def test_nobody_online_never_ends_and_needs_consumers(live: Run) -> None:
     text = live("group", "lag", "-g", "G", *_SHORT).stdout
     assert "never" in text
     assert "start the group's consumers" in text
-    assert "Uncertain: the two looks are only" in text
+    assert "Uncertain: the two samples are only" in text
 
 
 def test_a_saved_pair_of_looks_gives_the_same_advice_and_a_single_one_no_rate(live: Run, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_an_instance_tells_its_queues_rates_and_properties(live: Run, cluster: E
 
 def test_an_instance_of_a_group_with_nobody_online_or_that_nobody_knows(live: Run) -> None:
     outcome = live("group", "members", "--client", "a@1", "-g", "G")
-    assert (outcome.exit_code, "nobody is online" in outcome.stderr) == (66, True)
+    assert (outcome.exit_code, "no member is online" in outcome.stderr) == (66, True)
     outcome = live("group", "members", "--client", "a@1", "-g", "misspelt")
     assert (outcome.exit_code, "there is no consumer group misspelt" in outcome.stderr) == (66, True)
 

@@ -71,7 +71,7 @@ def test_the_figures_of_a_recorded_store_are_what_is_known_of_it(mqctl: Run, tmp
         shown = mqctl(*describe, "--at", known["state_read_ms"], "-o", "json")
         assert (shown.exit_code, [row["topic"] for row in shown.json["pops"]]) == (0, [topic]), shown.stderr
         assert [shown.json["pops"][0][name] for name in COUNTS] == counts
-        assert "members not read: a store does not tell who is online" in shown.stderr
+        assert "members not read: a store does not show who is online" in shown.stderr
         assert "members are not known" in mqctl(*describe).stdout
     assert mqctl("group", "describe", "-g", "G1", "--at", "now").exit_code == 64
 

@@ -130,7 +130,7 @@ def test_an_access_list(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="nested too deeply"):
         read_access_file(file)
     file.write_text("accounts: 2026-99-99")
-    with pytest.raises(ConfigurationError, match="it is no YAML"):
+    with pytest.raises(ConfigurationError, match="it is not YAML"):
         read_node(file)
 
 

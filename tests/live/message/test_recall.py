@@ -116,7 +116,7 @@ def test_brokers_that_recall_nothing_say_why(live: Run, cluster: EmbeddedCluster
 @pytest.mark.parametrize(
     ("handles", "code", "said"),
     [
-        (("nonsense",), 65, "is no recall handle"),
+        (("nonsense",), 65, "is not a recall handle"),
         ((RecallHandle("A", "b", 1, "K"), RecallHandle("B", "b", 1, "K")), 64, "several topics: A, B"),
     ],
 )

@@ -223,7 +223,7 @@ def test_a_plan_that_is_overtaken_while_the_name_is_typed_changes_nothing(
         change(cluster, "broker-a", commit_offset("G", "Pay", 0, 4))
 
     code, screen = at_terminal(cluster, tmp_path / "mqctl_state_dir", "G", moved, *RESET, "--to-latest", "--execute")
-    assert (code, "somebody else moved the group" in screen) == (65, True), screen
+    assert (code, "offsets were moved since the plan" in screen) == (65, True), screen
     assert offsets(live) == {**BEFORE, ("broker-a", 0): 4}
 
 

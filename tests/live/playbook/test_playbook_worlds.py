@@ -194,7 +194,7 @@ def test_what_nobody_told_is_not_taken_for_well(play: Play, world: str, slug: st
     for step in run.steps:
         judged = step.command is not None and step.command.split()[1] in ("doctor", "delay", "transaction")
         if world == "healthy" and judged:
-            assert step.exit_code != 3 or "it needs two looks" in step.said, tell(run)
+            assert step.exit_code != 3 or "it needs two samples" in step.said, tell(run)
         if world in ("refusing", "silent") and judged and " check" in str(step.command):
             assert step.exit_code != 0, tell(run)
         if step.state is not StepState.PLANNED:

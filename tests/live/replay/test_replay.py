@@ -449,7 +449,7 @@ def test_a_target_that_stops_serving_leaves_a_replay_that_goes_on(live: Run, clu
         (("publish", "-t", "Pay", "--to", "Again"), 64, "--since"),
         (("publish", "-t", "Pay", "--from-offset", "5", "--to", "Again"), 64, "nothing to replay"),
         (("publish", "-t", "Pay", "--since", "+1h", "--to", "Again"), 64, "nothing to replay"),
-        (("publish", "-t", "Pay", "--since", "-1h", "--until", "-2h", "--to", "Again"), 64, "lies before"),
+        (("publish", "-t", "Pay", "--since", "-1h", "--until", "-2h", "--to", "Again"), 64, "is before"),
         (("publish", "-t", "Pay", "--from-offset", "0", "--to", "nowhere"), 66, "nowhere"),
         (("publish", "-t", "nowhere", "--from-offset", "0", "--to", "Again"), 66, "nowhere"),
         (("publish", "-t", "Pay", "--from-offset", "0", "--to", "Again", "--sql", "a ="), 64, "a ="),

@@ -46,7 +46,7 @@ def stored(cluster: EmbeddedCluster, broker: str) -> int:
 
 def test_nobody_online_is_unknown(live: Run) -> None:
     outcome = live("subscription", "check", "-g", "G")
-    assert (outcome.exit_code, "nobody is online" in outcome.stdout) == (3, True)
+    assert (outcome.exit_code, "no member is online" in outcome.stdout) == (3, True)
     everything = live("subscription", "check", "--all", "-o", "json")
     assert (everything.exit_code, everything.json["groups"][0]["verdict"]) == (3, "offline")
 
@@ -75,7 +75,7 @@ def test_without_a_group_those_that_are_online_are_checked_and_the_others_counte
 ) -> None:
     change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="idle")))
     nobody = live("subscription", "check")
-    assert (nobody.exit_code, nobody.stdout) == (3, "groups with nobody online, not shown: 2; --all\n"), nobody
+    assert (nobody.exit_code, nobody.stdout) == (3, "groups without members online, not shown: 2; --all\n"), nobody
     cast.join(holding("one", "broker-a"), holding("two", "broker-b"))
     alone, every = live("subscription", "check"), live("subscription", "check", "--all")
     assert (alone.exit_code, "idle" in alone.stdout, "not shown: 1; --all" in alone.stdout) == (0, False, True), alone
@@ -92,7 +92,7 @@ def test_queues_that_nobody_consumes_are_listed_with_what_waits(
         ("broker-b", 0, "two", 2),
         ("broker-b", 1, "two", 0),
     ]
-    assert "nobody consumes" in live("subscription", "check", "-g", "G").stdout
+    assert "without a consumer" in live("subscription", "check", "-g", "G").stdout
 
 
 def test_a_grey_release_is_predicted_by_what_members_hold(live: Run, cast: Cast, cluster: EmbeddedCluster) -> None:

@@ -28,7 +28,7 @@ _MEMORY_BYTES = 1 << 30
 _HANGS_S = 20.0
 _ENDS = {0, 1, 2, 3, 65, 66, 69, 74, 75, 76, 77}
 """Exit codes that a server's answer may lead to: not usage, not a bug, not configuration, not an interruption."""
-_TO_CHOOSE = ("several clusters are there", "the delay levels of the brokers differ")
+_TO_CHOOSE = ("several clusters exist", "the delay levels of the brokers differ")
 """What ends with 64 because an answer made the command line ambiguous."""
 _LONGEST_SAID = 4_000
 _ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]")
