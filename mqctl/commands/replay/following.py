@@ -358,7 +358,7 @@ def _cut_over(request: FollowRequest, group: str, readers: list[str]) -> list[st
         sentence(
             "replay-go-back-before-step",
             "to go back before step 6: give {old} its permission back and start {reader} there; "
-            "what it consumed of {new} comes again",
+            "messages that it consumed from {new} are redelivered",
             old=request.old,
             reader=reader,
             new=request.new,

@@ -117,7 +117,7 @@ def does_not_last(case: Case) -> Iterator[Verdict]:
         "missing: what they held is lost, and a gap in the commit log keeps a broker from starting.",
         advice="Do not restart the broker before consumers have read what they need, or copy the files out of /proc/{pid}/fd into "
         "their places. Free space by lowering fileReservedTime or deleting topics instead.",
-        explain="A broker that deletes an expired file closes it first; a file that is deleted and open was removed by somebody else. Seen on the "
+        explain="A broker that deletes an expired file closes it first; a file that is deleted and open was removed by another process. Seen on the "
         "broker's own machine, by its user or root.",
     ),
 )

@@ -179,7 +179,7 @@ def slave_incomplete(case: ClusterCase) -> Iterator[Verdict]:
         silent="a slave's log ends a block before its master's",
         what={"": "The log of slave {broker_id} of {broker} ends {ahead_bytes} after its master's."},
         effect="The master lost these messages (power failure, an older disk), and consumers may have read them. As soon as the master "
-        "has written as much, replication goes on in the middle of a record: the logs differ from there on.",
+        "has written as much, replication continues in the middle of a record: the logs differ from there on.",
         advice="Stop the slave before the master catches up with it. Compare both stores (`mqctl ha compare`), save "
         "what only the slave has, then rebuild the slave.",
         explain="Neither release truncates a slave in plain mode. 4.9 closes the connection every 10 s; 5.x keeps it and says that it is in sync.",
@@ -250,7 +250,7 @@ def _reads_nothing(earlier: Replica, replica: Replica) -> bool:
     needs=_COPYING,
     playbook="slave-behind",
     texts=RuleTexts(
-        title="Replication stands still",
+        title="Replication is stuck",
         speaks="a slave got nothing while its master took messages",
         silent="a slave got nothing, and its master neither",
         what={
@@ -465,7 +465,7 @@ def other_file_sizes(case: ClusterCase) -> Iterator[Verdict]:
         advice="If both run, stop one of them, or give it a name of its own. If the master moved on purpose, name "
         "servers that still have the old address drop it within 120 s.",
         explain="Name servers keep one address for an id, that of the last registration; brokers register every 30 "
-        "s, so two masters take turns. Several name servers, or two looks with --window, show both.",
+        "s, so two masters take turns. Several name servers, or two samples with --window, show both.",
         next_command="mqctl broker list {source}",
     ),
 )

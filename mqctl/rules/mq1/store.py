@@ -443,7 +443,7 @@ def files_set_aside(case: Case) -> Iterator[Verdict]:
         },
         effect="Whoever reads the files takes them for messages, mqctl's other findings on this store included. A restart of the "
         "broker brings them back until its master cuts it again; if it is elected before that, it serves them.",
-        advice="Start the broker as a slave, with its master running, before anybody elects it. Save these messages first if their "
+        advice="Start the broker as a slave, with its master running, before it is elected. Save these messages first if their "
         "senders got an OK: no other replica has them. Compare with the master's store: `mqctl ha compare`.",
         explain="A slave under a controller is cut to the point up to which its epochs and its master's agree. That moves the position at "
         "which it writes; bytes, magic and offsets behind stay. The checkpoint's confirm offset tells the cut, and the "

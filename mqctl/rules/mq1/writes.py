@@ -70,7 +70,7 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
         effect="Senders got an error or no answer for these messages.",
         advice="Look at disk space, at the broker's log, and send a message to a topic of your own with `mqctl "
         "message probe`: its answer says what is refused.",
-        explain="Compares putMessageFailedTimes of two looks.",
+        explain="Compares putMessageFailedTimes of two samples.",
         next_command="mqctl broker describe {source} {broker}",
     ),
 )

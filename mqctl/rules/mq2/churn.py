@@ -24,7 +24,7 @@ _Holders = dict[str, dict[object, frozenset[str]]]
     playbook="subscription-change",
     groups=ONLINE,
     texts=RuleTexts(
-        title="Members that connect again and again",
+        title="Members that reconnect repeatedly",
         speaks="a member stays and its connections do not",
         silent="a member joins the group",
         what={
@@ -36,7 +36,7 @@ _Holders = dict[str, dict[object, frozenset[str]]]
         effect="For the group, each lost connection is a member that left and came back: it rebalances, and "
         "messages in flight are delivered again.",
         advice="Look at the network between clients and brokers (`mqctl broker reach`, from the client's machine), at pauses of the client's JVM longer than its time-outs, and at firewalls that drop idle connections.",
-        explain="Compares the addresses of each client's connections at two looks: a client that stays keeps its port. A client that was restarted has another id and is not counted.",
+        explain="Compares the addresses of each client's connections in two samples: a client that stays keeps its port. A client that was restarted has another id and is not counted.",
         next_command="mqctl group members {source} -g {group}",
     ),
 )

@@ -35,7 +35,7 @@ _OFTEN = 12
         },
         effect="Each time the group rebalances: consumption pauses, and messages in flight are delivered again.",
         advice="Look at what restarts or cuts off these machines: crash loops and probes that kill the process, memory limits, pauses of the JVM, the network.",
-        explain="Counts, over the last day of a recording, how often a machine had no member of the group at one look and had one at a later look. A deployment takes each machine away once; four returns are more than three deployments. A stretch that was not recorded counts as no return.",
+        explain="Counts, over the last day of a recording, how often a machine had no member of the group in one sample and had one in a later sample. A deployment takes each machine away once; four returns are more than three deployments. A stretch that was not recorded counts as no return.",
         next_command="mqctl group members {source} -g {group}",
     ),
 )

@@ -188,7 +188,7 @@ _DOUBTFUL = (
             "batch": "{member_count:member} of group {group} with {setting}={setting_count}: no batch is larger than what one pull brings, "
             "{limit_count} (pullBatchSize).",
         },
-        effect="Members vanish and come back, queues change hands, messages come again, or the setting does nothing.",
+        effect="Members vanish and come back, queues change hands, messages are redelivered, or the setting does nothing.",
         advice="Go back to the defaults: heartbeatBrokerInterval and pollNameServerInterval 30 s, persistConsumerOffsetInterval 5 s, pullInterval 0; "
         "raise pullBatchSize together with consumeMessageBatchMaxSize.",
         explain="Reads the settings that members report; of those that all clients share, 5.x clients report them, 4.x clients do not. The longest of "

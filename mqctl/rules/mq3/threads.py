@@ -90,7 +90,7 @@ def deadlock(case: ClusterCase) -> Iterator[Verdict]:
         advice="Check what the owner is doing: the others wait for a slow call inside the lock. Move the call out "
         "of the lock, or use one lock per key.",
         explain="Most threads of the pool wait for a monitor or a lock, and the consumer is behind. A Java dump names the holder of a "
-        "monitor, with -l also who has a lock; the last in the chain of owners holds everybody up.",
+        "monitor, with -l also who has a lock; the last in the chain of owners holds up all of them.",
         next_command=_LAG,
     ),
 )

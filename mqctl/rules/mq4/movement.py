@@ -343,7 +343,7 @@ def _level_ends(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int] | None:
         what={"": "{new_count:message} went to {topic} within {window_ms}."},
         effect="They failed as often as allowed; nobody consumes them any more.",
         advice="Fix the cause first, then send them again.",
-        explain="Compares the ends of dead-letter queues between two looks.",
+        explain="Compares the ends of dead-letter queues between two samples.",
         next_command="mqctl dlq list {source} -g {group}",
     ),
 )
@@ -455,7 +455,7 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
         },
         effect="Its members cannot be listed or judged from here.",
         advice="Its clients probably sit behind a Proxy whose heartbeats the brokers do not have, or a tool pops without heartbeats. Ask the Proxy for its clients: --proxy HOST:PORT.",
-        explain="Compares committed offsets of two looks and reads when the group popped last: offsets that an administrator moved are not reported. Clients of a Proxy are connected to it and to no broker; what Proxies tell each other through the brokers is read.",
+        explain="Compares committed offsets of two samples and reads when the group popped last: offsets that an administrator moved are not reported. Clients of a Proxy are connected to it and to no broker; what Proxies tell each other through the brokers is read.",
         next_command="mqctl group lag {source} -g {group}",
     ),
 )
@@ -561,7 +561,7 @@ def progress_not_stored(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         },
         effect="Lag reads too low. If the member stops now, what it holds below the offset is skipped; if it commits, the offset goes back.",
         advice="After a reset or skip, look again in half a minute: members take the new offset over within about 10 s. If it stays, find what else commits offsets of the group: another application, a tool, a second owner of the queue.",
-        explain="A member commits the lowest offset that it holds, so a stored offset above it was written by somebody else. With --window the finding is certain where both looks show it.",
+        explain="A member commits the lowest offset that it holds, so a stored offset above it was written by another client. With --window the finding is certain where both looks show it.",
         next_command="mqctl group lag {source} -g {group}",
     ),
 )

@@ -352,7 +352,7 @@ def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
             "unused": "Group {group} has consumeEnable=false, no members, and nothing that waits for it.",
         },
         effect="The group consumes nothing from this broker. Messages waiting there: {lag_count}.",
-        advice="Enable it unless somebody disabled it on purpose; the broker does it itself to groups that read too slowly "
+        advice="Enable it unless it was disabled on purpose; the broker does it itself to groups that read too slowly "
         "when disableConsumeIfConsumerReadSlowly is on.",
         explain="consumeEnable is a setting of the group on each broker.",
         next_command="mqctl group lag {source} -g {group}",

@@ -52,8 +52,8 @@ class _Stretch:
         effect="Messages wait as long, though the two ends of the window look well.",
         advice="Look at pauses of the members' JVMs, at what their listeners wait for (a database, a lock, a limit of calls), at rebalancing in their logs, and "
         "whether the application suspends them. `mqctl group lag --watch 5s` shows the moments.",
-        explain="Looks at the offsets of each group with members every 20 s of the window, four times at least. Between two looks 15 s apart or more, and "
-        "twice as far apart as a listener's call takes, no offset moved, messages waited at both, and at the rate of the other looks 20 or more were to be expected.",
+        explain="Looks at the offsets of each group with members every 20 s of the window, four times at least. Between two samples 15 s apart or more, and "
+        "twice as far apart as a listener's call takes, no offset moved, messages waited at both, and at the rate of the other samples 20 or more were to be expected.",
         next_command="mqctl group lag {source} -g {group}",
     ),
 )

@@ -170,7 +170,7 @@ def held_too_long(case: ClusterCase) -> Iterator[Verdict]:
         silent="the same after four minutes",
         what={
             "": "Group {group} has held {renewed_count:message} of {topic} for up to {held_ms}: {renewed_count:/its/their} "
-            "invisible time is extended again and again, and nothing acknowledges {renewed_count:/it/them}."
+            "invisible time is extended repeatedly, and nothing acknowledges {renewed_count:/it/them}."
         },
         effect="Nobody else gets these messages: a proxy extends the time of a consumer that hangs for up to three hours. Lag and "
         "in flight of other tools stay at 0.",

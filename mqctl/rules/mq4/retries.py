@@ -37,7 +37,7 @@ _COPIES = 3
             "over": "A message came back to group {group} after {tries_count:try}; {most} are allowed before it becomes "
             "a dead letter.",
         },
-        effect="The message is consumed again and again and never becomes a dead letter; the load stays until it succeeds.",
+        effect="The message is consumed repeatedly and never becomes a dead letter; the load stays until it succeeds.",
         advice="Look at the message (`mqctl retry list`) and at why its listener fails, upgrade clients and brokers that do "
         "not count retries (5.0 with orderly groups), or skip it.",
         explain="Reads the newest eight messages of up to 32 retry topics. Each failure should raise the count by one; after "
@@ -139,7 +139,7 @@ def failures_dropped(case: Case) -> Iterator[Verdict]:
     groups=EVERY,
     topics=frozenset({TopicKind.RETRY}),
     texts=RuleTexts(
-        title="Messages fail again and again",
+        title="Messages fail repeatedly",
         speaks="messages that failed four times wait for the next try",
         silent="messages that failed once wait for the next try",
         what={

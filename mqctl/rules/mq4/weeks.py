@@ -59,7 +59,7 @@ class _Leak:
         what={
             "": "Group {group} was further behind on {topic} on each of the last {day_count:day}: in the best hour of the day the age of its next message went from {first_wait_ms} to {last_wait_ms}."
         },
-        effect="If it goes on like this, the next message is {retention_ms} old and deleted unread around {meets_expected_time_ms} (between {earliest_expected_time_ms} and {latest_expected_time_ms} by its fastest and its slowest day).",
+        effect="If this continues, the next message is {retention_ms} old and deleted unread around {meets_expected_time_ms} (between {earliest_expected_time_ms} and {latest_expected_time_ms} by its fastest and its slowest day).",
         advice="Make the group faster than its topic before then: more instances or threads, a quicker listener, or less to consume. `mqctl group lag --advise` says what bounds it. A longer fileReservedTime buys time where the disk has room.",
         explain="Takes the age of the next message to consume in the best hour of each of the last 3 to 14 days of a recording. A group that catches up every night is not leaking. The forecast is a straight line by the median of the daily steps, up to two weeks ahead; a disk that fills up deletes earlier.",
         next_command="mqctl group lag {source} -g {group}",
@@ -196,7 +196,7 @@ def _by_week(hours: Hours) -> list[int]:
         what={
             "": "Nobody has used group {group} for {unused_ms}: it had no member, and its offsets (of {topic_count:topic}) did not move."
         },
-        effect="It takes room in the brokers' tables and its lag raises alarms. If somebody starts it again, it begins at offsets that may be long gone.",
+        effect="It takes room in the brokers' tables and its lag raises alarms. If it is started again, it starts at offsets that may be long gone.",
         advice="Ask its owner; delete it if nobody needs it (`mqctl group delete`). A job that runs once a quarter looks the same.",
         explain="Looks at 30 days of a recording, of which at most a tenth may be missing: the group was there at their begin, had no member at any look since, and none of its offsets moved.",
         next_command="mqctl group describe {source} -g {group}",

@@ -126,7 +126,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
         title="One message blocks an orderly queue",
         speaks="an orderly queue fails and does not move",
         silent="an orderly queue has messages in its cache and moves",
-        what={"": "{client} of {group} retries the message at {queue_offset} of {queues} again and again."},
+        what={"": "{client} of {group} retries the message at {queue_offset} of {queues} repeatedly."},
         effect="{cached_count:cached message} and all later ones wait behind it.",
         advice="Fix the listener, or set maxReconsumeTimes so that the message becomes a dead letter. With key-ordered consumption, "
         "only the key of that message would wait.",
@@ -279,7 +279,7 @@ def _consuming(view: GroupView, topic: str, *, orderly: bool) -> list[str]:
         advice="Stop the producers, let consumers drain, then resize. A fixed order configuration keeps the number "
         "stable.",
         explain="A key's queue is its hash modulo the number of queues: from n to m queues a share of 1 - min(n, m) / lcm(n, m) "
-        "moves. Needs two looks.",
+        "moves. Needs two samples.",
         next_command="mqctl topic route {source} -t {topic}",
     ),
 )

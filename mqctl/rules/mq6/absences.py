@@ -34,11 +34,11 @@ _Look: TypeAlias = dict[str, set[_Process]]
             "slave": "Slave {broker_id} of {broker} was not registered at {away_count} of {look_count} looks within {window_ms}; it is registered now.",
             "restarted": "Broker {broker_id} of {broker} started again within {window_ms}: its boot time changed from {earlier_boot_time_ms} to {boot_time_ms}.",
         },
-        effect="While a master is away, sends to it fail, consumers of its queues pause or read from a slave, and unacknowledged messages come again.",
+        effect="While a master is away, sends to it fail, consumers of its queues pause or read from a slave, and unacknowledged messages are redelivered.",
         advice="If it was restarted on purpose, nothing is left to do. Otherwise read its broker.log and the system's log at that time: kills for memory, "
         "watchdogs, pauses of the JVM longer than 120 s, an unstable network between the broker and the name servers.",
-        explain="Asks the name servers every 20 s of the window, four times at least, which brokers are registered. A broker counts as away at a look where none of the "
-        "name servers that listed it before and that answered lists it, and a later look shows it again. A changed boot time shows a restart between two looks.",
+        explain="Asks the name servers every 20 s of the window, four times at least, which brokers are registered. A broker counts as away in a sample where none of the "
+        "name servers that listed it before and that answered lists it, and a later sample shows it again. A changed boot time shows a restart between two samples.",
         next_command="mqctl broker list {source}",
     ),
 )

@@ -246,13 +246,13 @@ def well_known_password(case: ClusterCase) -> Iterator[Verdict]:
         speaks="the white list of a 4.9 broker has `*`",
         silent="accounts sign, and the white list is a network",
         what={
-            "": "{broker} does not check who asks: the white list of {files} has an address that stands for everybody.",
+            "": "{broker} does not check who asks: the white list of {files} has an address that stands for all clients.",
             "account": "{broker} takes requests of {account_count:account} ({accounts}) from anywhere without a signature.",
         },
-        effect="Whoever reaches the broker can do everything, or everything that these accounts may do: an access key is no secret.",
+        effect="Whoever reaches the broker can do everything, or everything that these accounts may do: an access key is not a secret.",
         advice="Name the addresses that need it, or none: `acl put --white-list 10.1.2.*`, `acl put KEY --white-address 10.1.2.3`.",
         explain="Reads the access files of 4.9 brokers that run on this host, when mqctl may read them and their version is the broker's: no "
-        "request of 4.9.8 tells what they say. `*` and `*.*.*.*` stand for everybody.",
+        "request of 4.9.8 tells what they say. `*` and `*.*.*.*` stand for all clients.",
         next_command="mqctl acl list {source}",
     ),
 )

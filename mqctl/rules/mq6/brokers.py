@@ -123,7 +123,7 @@ def _variant(gone: GoneBroker) -> str:
         effect="It sends nothing any more; transactions that it left open cannot be checked.",
         advice="Find out whether it was stopped on purpose. Producers that are still running have lost the broker: their logs, and `mqctl broker "
         "reach` from their machine, show why.",
-        explain="Compares the producers of all brokers at two looks, two minutes apart or more: brokers forget a silent client "
+        explain="Compares the producers of all brokers in two samples, two minutes apart or more: brokers forget a silent client "
         "after that time.",
         next_command="mqctl producer list {source}",
     ),

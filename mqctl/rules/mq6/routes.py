@@ -127,7 +127,7 @@ def idle_queues(case: Case) -> Iterator[Verdict]:
             "both": "{topic} can neither be read nor written (perm {perm}); it holds {message_count:message}.",
         },
         effect="Consumers or producers of the topic get errors or no route.",
-        advice="Set perm 6 unless somebody closed the topic on purpose.",
+        advice="Set perm 6 unless the topic was closed on purpose.",
         explain="perm is a sum of 4 (read) and 2 (write); a wiped write permission is held by name servers only and does not "
         "show here.",
     ),
@@ -170,7 +170,7 @@ def closed_topic(case: Case) -> Iterator[Verdict]:
         "refuses its consumers, and a new topic of that name would start with the old offsets.",
         advice="Delete the offsets if the topic is gone; create its settings if it is not.",
         explain="Offsets live in consumerOffset.json, settings in topics.json; deleting a topic keeps the offsets. Stored messages "
-        "make it a warning: somebody may still want them.",
+        "make it a warning: they may still be wanted.",
         next_command="mqctl store describe {source}",
     ),
 )

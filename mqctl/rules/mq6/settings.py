@@ -142,7 +142,7 @@ _SWITCHES = (
         silent="a broker without timers has a usual topic",
         what={
             "timers": "{broker} has {setting}, and topic {user} is for timer messages: they are delivered at once.",
-            "timers-stopped": "{broker} has {setting}, and topic {user} is for timer messages: its timer stands still.",
+            "timers-stopped": "{broker} has {setting}, and topic {user} is for timer messages: its timer has stopped.",
             "transactions": "{broker} has {setting}, and transactions are sent to {user}: their half messages are refused.",
             "pulling": "{broker} has {setting}, and the members of group {user} pull by themselves and are refused.",
             "compaction": "{broker} has {setting}, and topic {user} is configured for compaction, which does not run.",

@@ -570,7 +570,7 @@ def clock_jump(case: Case) -> Iterator[Verdict]:
         speaks="the disk is nearly full and delayed messages are overdue",
         silent="the disk is nearly full, delayed messages come in time",
         what={"": "{overdue_count:delayed message is/are} overdue and the disk is {disk_used_share} full."},
-        effect="A broker above 90 % refuses writes, deliveries among them: every level stands still.",
+        effect="A broker above 90 % refuses writes, deliveries among them: every level is stuck.",
         advice="Free disk space; deliveries continue by themselves. For a copied store this is the copy's disk, not "
         "the broker's.",
         explain="A delivery is a write to the target topic.",

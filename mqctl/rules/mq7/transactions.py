@@ -318,7 +318,7 @@ def double_commits(case: Case) -> Iterator[Verdict]:
         what={
             "": "{transaction_count:half message} of producer group {group} {transaction_count:/has/have} a delay level (topics {topics})."
         },
-        effect="Half messages are delayed like others: checks come again and again, and after fifteen of them they are discarded.",
+        effect="Half messages are delayed like others: checks are repeated, and after fifteen of them they are discarded.",
         advice="Do not set a delay on transactional messages; send the delayed message when the transaction has ended.",
         explain="Looks at the properties of half messages that wait for their end.",
         next_command="mqctl transaction list {source}",
@@ -344,7 +344,7 @@ def delayed_half(case: Case) -> Iterator[Verdict]:
     playbook="transaction-pending",
     least_window=any_window,
     texts=RuleTexts(
-        title="The check loop of transactions stands still",
+        title="The check loop of transactions is stuck",
         speaks="the check loop stands at one offset for two minutes",
         silent="the check loop has moved on, and messages wait",
         what={
@@ -352,7 +352,7 @@ def delayed_half(case: Case) -> Iterator[Verdict]:
         },
         effect="Transactions whose producer went away are neither committed nor rolled back, and nothing is given up.",
         advice="Look for errors of the transaction service in the broker's log: an op queue that was cut or deleted stops it. Restart the broker once that is fixed.",
-        explain="Compares the loop's own offset in the half queue at two looks, at least two of its rounds apart. Each round puts waiting messages behind the others, so that it moves even when nobody answers.",
+        explain="Compares the loop's own offset in the half queue in two samples, at least two of its rounds apart. Each round puts waiting messages behind the others, so that it moves even without answers.",
         next_command="mqctl transaction list {source}",
     ),
 )
