@@ -93,11 +93,10 @@ KAFKA_TERMS = (
         rocketmq=sentence("kafka-assignor-in-rocketmq", "allocation strategy"),
         text=sentence(
             "kafka-assignor-explained",
-            "range is AVG for one topic; roundrobin is AVG_BY_CIRCLE for one topic, and goes on over all topics where "
-            "RocketMQ starts again with each. sticky has no counterpart: CONSISTENT_HASH moves few queues and balances "
-            "worse. MACHINE_ROOM_NEARBY is what Kafka does with racks. Simulated, sticky has Kafka's loads and as "
-            "many moves "
-            "after a rebalance; which of the members with equal load gets a queue can differ.",
+            "range is AVG for one topic; roundrobin is AVG_BY_CIRCLE for one topic, and continues over all topics, "
+            "where RocketMQ starts again with each. sticky has no counterpart: CONSISTENT_HASH moves few queues and "
+            "balances worse. MACHINE_ROOM_NEARBY is what Kafka does with racks. Simulated, sticky has Kafka's loads "
+            "and as many moves after a rebalance; which of the members with equal load gets a queue can differ.",
         ),
         command="mqctl allocation simulate -g GROUP -t TOPIC --as kafka sticky",
         also=("partition.assignment.strategy", "range", "roundrobin", "sticky", "cooperative-sticky"),

@@ -108,7 +108,7 @@ def does_not_last(case: Case) -> Iterator[Verdict]:
     playbook="broker-down",
     texts=RuleTexts(
         title="Deleted files of the store are still open",
-        speaks="somebody deleted a file of the log while its broker has it open",
+        speaks="a file of the log was deleted while its broker has it open",
         silent="all files that the broker has open are there",
         what={
             "": "Process {pid} has {file_count:deleted file} of the store open, {file} first.",

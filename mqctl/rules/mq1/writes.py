@@ -64,7 +64,7 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
     least_window=any_window,
     texts=RuleTexts(
         title="Writes fail",
-        speaks="seven writes failed between two looks",
+        speaks="seven writes failed between two samples",
         silent="the count went back, since the broker was started again",
         what={"": "{failed_count:write} on {broker} failed within {window_ms}."},
         effect="Senders got an error or no answer for these messages.",
@@ -75,7 +75,7 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
     ),
 )
 def failed_writes(case: ClusterCase) -> Iterator[Verdict]:
-    """Writes that failed between two looks; a count that went back began anew with the broker."""
+    """Writes that failed between two samples; a count that went back began anew with the broker."""
     if case.snapshot.earlier is None:
         return
     before = {

@@ -49,7 +49,7 @@ def verdict_about(client: str, verdict: StackVerdict) -> Verdict:
     groups=ONLINE,
     texts=RuleTexts(
         title="Threads of a consumer wait for each other",
-        speaks="threads wait for each other, in two looks",
+        speaks="threads wait for each other, in two samples",
         silent="two blocked threads go on before the second look",
         what={
             "proven": "A deadlock in {client}, found by its JVM: {threads} wait for each other, at {line}.",

@@ -171,8 +171,8 @@ def _next_back(snapshot: ClusterSnapshot) -> dict[tuple[str, str], int]:
     least_window=any_window,
     texts=RuleTexts(
         title="An offset went back",
-        speaks="the offset went back between two looks",
-        silent="the offset went forward between two looks",
+        speaks="the offset went back between two samples",
+        silent="the offset went forward between two samples",
         what={
             "": "Group {group} went from {earlier_offset} back to {consumer_offset} in queue {queue_id} of {topic} on "
             "{broker} within {window_ms}."
@@ -235,7 +235,7 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
         effect="Retries add to the load, and the messages behind them are delayed; what does not come back is lost for the group.",
         advice="Read the listener's errors and the reasons in its retries. Where nothing comes back, look at what the application does with a "
         "failed call, and replay what was lost.",
-        explain="Sums the rates that instances report; 1 % or more counts as failing. With two looks 20 s apart, failures that went on all "
+        explain="Sums the rates that instances report; 1 % or more counts as failing. With two samples 20 s apart, failures that continued all "
         "the time are held against what was stored for the group in retry, delay and dead-letter queues: where nothing was, and offsets moved "
         "on, the failed messages are lost for the group.",
         next_command=_LAG,
@@ -268,7 +268,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
 def _returned(
     case: ClusterCase, view: GroupView, topic: str, failing: tuple[float, float]
 ) -> tuple[str | None, dict[str, Value]]:
-    """Tells whether failed messages came back between two looks, as far as that can be told.
+    """Tells whether failed messages came back between two samples, as far as that can be told.
 
     Members report the failures of a minute: only where these did not become fewer did messages fail in the window. How
     many they were is their share of what offsets passed; an offset that stands holds them still.
@@ -338,8 +338,8 @@ def _level_ends(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int] | None:
     least_window=any_window,
     texts=RuleTexts(
         title="Dead letters are growing",
-        speaks="four dead letters came between two looks",
-        silent="old dead letters, and none came between two looks",
+        speaks="four dead letters came between two samples",
+        silent="old dead letters, and none came between two samples",
         what={"": "{new_count:message} went to {topic} within {window_ms}."},
         effect="They failed as often as allowed; nobody consumes them any more.",
         advice="Fix the cause first, then send them again.",

@@ -123,7 +123,7 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
         },
         effect="This group has lost these messages; its next pull jumps to the minimum.",
         advice="If the group had not consumed them, restore them from the source or a backup; extend retention and raise consumption. If "
-        "somebody moved the group back below the minimum (`mqctl history`), nothing new is lost.",
+        "the group was moved back below the minimum (`mqctl history`), nothing new is lost.",
         explain="Retention deletes commit log files whether or not they were consumed. How far an offset is below "
         "the queue's minimum is the number of messages deleted unread.",
         next_command="mqctl group lag {source} -g {group} -o wide",

@@ -24,7 +24,7 @@ _Place: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stretch:
-    """What a group did in a topic between two looks; `waiting_count` at the second of them."""
+    """What a group did in a topic between two samples; `waiting_count` at the second of them."""
 
     length_ms: int
     moved_count: int
@@ -58,7 +58,7 @@ class _Stretch:
     ),
 )
 def stops_and_goes(case: ClusterCase) -> Iterator[Verdict | Unknown]:
-    """A group none of whose offsets in a topic moved between two looks, and that consumes at the others."""
+    """A group none of whose offsets in a topic moved between two samples, and that consumes at the others."""
     if not case.snapshot.between:
         return
     views = {view.group: view for view in case.views}

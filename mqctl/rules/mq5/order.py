@@ -271,7 +271,7 @@ def _consuming(view: GroupView, topic: str, *, orderly: bool) -> list[str]:
     least_window=any_window,
     texts=RuleTexts(
         title="An ordered topic has another number of queues than before",
-        speaks="an ordered topic got more queues between two looks",
+        speaks="an ordered topic got more queues between two samples",
         silent="a topic without order got more queues",
         what={"": "Ordered topic {topic} had {earlier_queue_count:queue} and has {queue_count} now."},
         effect="With a selector by hash {moved_share} of the keys go to another queue, where their new messages may overtake old "
@@ -362,7 +362,7 @@ def _write_queues(route: TopicRoute) -> int:
     least_window=any_window,
     texts=RuleTexts(
         title="An ordered topic lost a broker",
-        speaks="an ordered topic lost a broker between two looks",
+        speaks="an ordered topic lost a broker between two samples",
         silent="a topic without order lost a broker",
         what={"": "The route of {topic} lacks {brokers}, and no order configuration fixes its queues."},
         effect="Producers now spread keys over fewer queues: messages of one key are in two queues.",

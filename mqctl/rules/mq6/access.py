@@ -121,7 +121,7 @@ def _of_user(state: AccessState, name: str) -> tuple[object, object]:
         "4.9.8 does not check who changes accounts and white lists (50, 51, 53). With the password of a Super user there is no limit.",
         advice="Remove first users from the configuration once they exist, change their passwords, and let only trusted networks reach "
         "the brokers; applications can go through a proxy.",
-        explain="Request 26 answers all properties, initAuthenticationUser and innerClientAuthenticationCredentials among them, to anybody "
+        explain="Request 26 answers all properties, initAuthenticationUser and innerClientAuthenticationCredentials among them, to every client "
         "whose signature is valid. A broker with Super users only is left alone.",
         next_command="mqctl acl list {source}",
     ),

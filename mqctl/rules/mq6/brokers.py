@@ -117,8 +117,8 @@ def _variant(gone: GoneBroker) -> str:
     least_window=lambda settings: settings.settle_ms,
     texts=RuleTexts(
         title="Producers that were connected are gone",
-        speaks="all producers of a group left between two looks",
-        silent="two of three producers left between two looks",
+        speaks="all producers of a group left between two samples",
+        silent="two of three producers left between two samples",
         what={"": "Producer group {group} had {earlier_count:client} {window_ms} ago, and has none now."},
         effect="It sends nothing any more; transactions that it left open cannot be checked.",
         advice="Find out whether it was stopped on purpose. Producers that are still running have lost the broker: their logs, and `mqctl broker "

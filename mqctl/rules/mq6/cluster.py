@@ -288,7 +288,7 @@ def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
     texts=RuleTexts(
         title="A name server does not list all brokers",
         speaks="a name server does not list one of two brokers",
-        silent="it registered between two looks",
+        silent="it registered between two samples",
         what={
             "": "Name server {name_server} does not list {missing_count} of {broker_count:broker} that others list: {brokers}."
         },
@@ -463,7 +463,7 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
     texts=RuleTexts(
         title="A topic created by its first message, on one broker only",
         speaks="a first send created the topic on one of two masters",
-        silent="somebody created it on one broker by hand",
+        silent="it was created on one broker by hand",
         what={
             "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: a first send created "
             "it there."

@@ -357,7 +357,7 @@ def delayed_half(case: Case) -> Iterator[Verdict]:
     ),
 )
 def checks_stand(case: ClusterCase) -> Iterator[Verdict]:
-    """A check loop that has not moved between two looks, several of its rounds apart, while half messages wait."""
+    """A check loop that has not moved between two samples, several of its rounds apart, while half messages wait."""
     earlier = case.snapshot.earlier
     if earlier is None:
         return
