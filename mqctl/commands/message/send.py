@@ -18,8 +18,8 @@ from mqctl.model.command_line import command_line
 from mqctl.text import composed, sentence
 
 if TYPE_CHECKING:
-    from mqctl.client.message.outgoing import OutgoingMessage, SendResult
     from mqctl.changes.messages.read_back import ReadBack
+    from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 
 EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
