@@ -149,6 +149,7 @@ class Reason(StrEnum):
     RESTARTING_CACHED = "restarting_cached"
     RESTARTING_STANDING = "restarting_standing"
     RESTARTING_BACKLOG = "restarting_backlog"
+    UNTRIED = "untried"
     SILENT_MEMBERS = "silent_members"
     SILENT_OWNERS = "silent_owners"
     RETRY_LIMIT = "retry_limit"

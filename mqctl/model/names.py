@@ -30,6 +30,8 @@ LMQ_PREFIX = "%LMQ%"
 SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
+BROADCAST_GROUP_SUFFIX = "@broadcast"
+"""Under a group's name and this, brokers of 5.x keep how far its members that broadcast have got."""
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 ROCKSDB_HALF_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
@@ -143,4 +145,4 @@ def is_system_topic(topic: str) -> bool:
 
 def is_system_group(group: str) -> bool:
     """Tells whether `group` belongs to the broker or to tools rather than to an application."""
-    return group in _SYSTEM_GROUPS or group.startswith(SYSTEM_GROUP_PREFIX)
+    return group in _SYSTEM_GROUPS or group.startswith(SYSTEM_GROUP_PREFIX) or BROADCAST_GROUP_SUFFIX in group

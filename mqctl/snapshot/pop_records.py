@@ -121,6 +121,7 @@ class PopLedger:
     _checkpoints: dict[tuple[str, bytes], _Checkpoint] = field(default_factory=dict)
     _acks: dict[str, dict[bytes, _Ack]] = field(default_factory=dict)
     _wheel_ms: int = 0
+    _in_timer: Counter[int] = field(default_factory=Counter)
     unreadable_count: int = 0
 
     def take(self, message: Message) -> None:
@@ -130,6 +131,8 @@ class PopLedger:
             self._wheel_ms = max(self._wheel_ms, decimal(message.properties.get(_OUT_MS)) or 0)
         if in_timer and not message.properties.get(REAL_TOPIC, "").startswith(REVIVE_TOPIC_PREFIX):
             return
+        if in_timer and (out_ms := decimal(message.properties.get(_OUT_MS))):
+            self._in_timer[out_ms] += 1
         try:
             if message.tags == CK_TAG:
                 checkpoint = PopCheckPoint.from_bytes(message.body)
@@ -144,6 +147,11 @@ class PopLedger:
                     noted.revive_place = max(noted.revive_place or (0, -1), (message.queue_id, message.queue_offset))
         except BadInputError:
             self.unreadable_count += 1
+
+    def waiting_count(self, at_ms: int) -> int:
+        """Counts the records taken from the timer topic that the wheel had still to give out at a moment of the
+        broker's clock. It may be a moment behind, so that what was due shortly before counts as well."""
+        return sum(count for out_ms, count in self._in_timer.items() if out_ms > at_ms - 2 * _SLOT_MS)
 
     def is_emptying(self, now_ms: int) -> bool:
         """Whether the slot that the timer wheel was seen in last may still hold records."""

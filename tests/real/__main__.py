@@ -5,6 +5,7 @@ python -m tests.real status
 python -m tests.real down
 python -m tests.real compare             reports what releases do differently from the embedded broker
 python -m tests.real record 5.5.0        renews tests/golden/recorded/5.5.0
+python -m tests.real judge 5.5.0 --rate 100 --minutes 10   looks for false alarms on a cluster in motion
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import Annotated
 import typer
 
 from tests.cached import UnavailableError, cache
-from tests.conftest import RECORDED
+from tests.conftest import RECORDED, whole_processes
 from tests.real.artifacts import RELEASES, jars
 from tests.real.cluster import Plan, RealCluster, load, running, up
 from tests.real.conftest import turn
 from tests.real.differences import as_markdown, compared
 from tests.real.members import NotUpError
+from tests.real.moving import Looker, in_motion, judge
 from tests.real.recording import record
 
 app = typer.Typer(help="Clusters of released RocketMQ brokers on loopback.", no_args_is_help=True)
@@ -89,6 +91,30 @@ def record_release(releases: Annotated[list[str], typer.Argument(help="Releases.
         except (UnavailableError, NotUpError) as error:
             raise _fail(error) from None
         typer.echo(RECORDED / release)
+
+
+@app.command("judge")
+def judge_release(
+    release: Release,
+    rate: Annotated[int, typer.Option(min=0, help="Messages a second.")] = 100,
+    minutes: Annotated[float, typer.Option(help="How long to look.")] = 10,
+    proxy: Annotated[bool, typer.Option("--proxy", help="With a proxy and a consumer behind it (5.x).")] = False,
+) -> None:
+    """Look for false alarms on a healthy master and slave in motion; 1 where there are any."""
+    with TemporaryDirectory() as scratch:
+        home = Path(scratch) / "home"
+        home.mkdir()
+        try:
+            plan = Plan(release=release, slave=True, proxy=proxy)
+            with turn(), running(plan, Path(scratch)) as cluster:
+                looker = Looker(cluster, whole_processes(home))
+                with in_motion(looker, rate) as traffics:
+                    report = judge(looker, traffics, minutes * 60, typer.echo)
+        except (UnavailableError, NotUpError, ValueError) as error:
+            raise _fail(error) from None
+    typer.echo(f"{plan}, {rate}/s: {report}")
+    if report.alarms:
+        raise typer.Exit(1)
 
 
 @app.command("up")

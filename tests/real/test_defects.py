@@ -29,7 +29,7 @@ def test_slaves_of_5_5_0_that_lose_offsets_are_named_with_their_defect(
         answers.append(mqctl(*words).json)
         return answers[-1]["verdict"] in ("error", "fatal")
 
-    with flowing(real, "flow", "fast", rate=20):
+    with flowing(real, "flow", "push:fast", rate=20):
         wait(is_judged, real.members, "the slave without offsets is named", COPIED_S)
     (finding,) = answers[-1]["findings"]
     assert "It is a defect of RocketMQ 5.5.0" in finding["what"] and "apache/rocketmq#10287" in finding["advice"]

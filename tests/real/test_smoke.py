@@ -59,7 +59,7 @@ def busy(real: RealCluster, mqctl: Run) -> Iterator[RealCluster]:
     """A cluster with topic `flow`, on which a producer sends and group `fast` consumes."""
     made = mqctl("topic", "create", "-t", "flow", "--execute", "-n", real.namesrv, "--timeout", "60s")
     assert made.exit_code == 0, made.stderr
-    with flowing(real, "flow", "fast", rate=50):
+    with flowing(real, "flow", "push:fast", rate=50):
         yield real
 
 

@@ -13,6 +13,8 @@ from mqctl.model.expectation import CheckState, GroupExpectation, Limit
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.thresholds import Settings
+from mqctl.rules import diagnose
+from mqctl.rules.engine.coverage import coverage
 from mqctl.rules.engine.expected_groups import hold_groups
 from tests.rules.live_snapshots import LIVE, membership
 
@@ -64,3 +66,32 @@ def test_lag_is_known_of_all_groups_but_those_whose_members_all_broadcast(
     assert (result.key == "check-group-broadcasts") == local
     assert bool(_exported(world)) == (not local)
     assert bool(backlog_advice(world, Settings())) == (not local)
+
+
+@given(
+    group=st.from_regex(r"[a-zA-Z0-9_-]{1,30}", fullmatch=True),
+    offset=st.integers(0, 2_000),
+    behind=st.sampled_from(["G", "wide"]),
+)
+def test_what_brokers_keep_of_members_that_broadcast_is_no_group(group: str, offset: int, behind: str) -> None:
+    """Brokers of 5.x keep offsets of a group that broadcasts under GROUP@broadcast; nobody is online by that name, and
+    it has no settings."""
+    brokers = tuple(
+        replace(
+            broker,
+            consumer_offsets=(
+                *broker.consumer_offsets,
+                *(
+                    replace(item, group=f"{name}@broadcast", offset=offset)
+                    for item in broker.consumer_offsets
+                    for name in {group, behind}
+                ),
+            ),
+        )
+        for broker in LIVE.brokers
+    )
+    world = replace(LIVE, brokers=brokers)
+    assert diagnose(world).findings == ()
+    assert [item.name for item in coverage(diagnose(world), world)] == ["G"]
+    every = GroupExpectation(group="*", members_min=1, lag_count=Limit(error=10_000))
+    assert {result.name for result in hold_groups(world, [every])} == {"G"}

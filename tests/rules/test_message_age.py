@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mqctl.model.finding import Finding, Value
+from mqctl.model.finding import Finding, Reason, Value
 from mqctl.model.lag import queue_lags
-from mqctl.model.member import HeldQueue
+from mqctl.model.member import HeldQueue, TopicRates
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.rules import diagnose
@@ -118,6 +118,49 @@ def test_a_member_without_a_word_of_the_message_is_judged_by_its_last_finish() -
     assert _idle_ms(finding) == 2 * MINUTE
     assert finding.subject.client == LIVE.running[0].client_id
     assert BROKERS[0] in str(dict(finding.params)["queues"])
+
+
+@given(
+    anew_ms=st.integers(0, 2 * MINUTE),
+    came_ms=st.integers(0, 2 * MINUTE),
+    started_ms=st.integers(0, HOUR),
+    done_tps=st.sampled_from([0.0, 0.02, 3.0]),
+    failed_tps=st.sampled_from([0.0, 0.02]),
+    count=st.integers(0, 1_000),
+    orderly=st.booleans(),
+)
+@example(anew_ms=15_000, came_ms=14_000, started_ms=HOUR, done_tps=0, failed_tps=0, count=15, orderly=False)
+@example(anew_ms=28_000, came_ms=27_000, started_ms=HOUR, done_tps=0, failed_tps=0, count=28, orderly=True)
+def test_a_member_that_finished_nothing_since_a_skip_is_not_called_well(
+    anew_ms: int, came_ms: int, started_ms: int, done_tps: float, failed_tps: float, count: int, orderly: bool
+) -> None:
+    """Queues are given anew by a reset, and threads that hung go on hanging. Who finishes anything is well, and so is
+    who was given messages seconds ago."""
+    came_ms = min(came_ms, anew_ms)
+    held = HeldQueue(
+        queue=_QUEUE,
+        commit_offset=500,
+        cached_min_offset=500,
+        cached_max_offset=500 + count,
+        cached_count=count,
+        locked=orderly,
+        last_lock_time_ms=NOW,
+        last_pull_time_ms=NOW - 1_000,
+        last_consume_time_ms=NOW - anew_ms,
+    )
+    snapshot = _holding(held, 500, NOW - came_ms, 500 + count)
+    rates = (TopicRates(topic="Pay", pull_tps=1.0, consume_ok_tps=done_tps, consume_failed_tps=failed_tps),)
+    started = {"PROP_CONSUMER_START_TIMESTAMP": str(NOW - anew_ms - started_ms)}
+    first, *others = snapshot.running
+    first = replace(first, rates=rates, properties={**first.properties, **started})
+    snapshot = replace(snapshot, running=(first, *others))
+    diagnosis = diagnose(all_orderly(snapshot) if orderly else snapshot, only=("MQ307",))
+    if came_ms > MINUTE and count:
+        assert diagnosis.verdict == "error"
+        return
+    untried = count and came_ms > 10_000 and anew_ms <= MINUTE and not done_tps and not failed_tps
+    assert diagnosis.verdict == ("unknown" if untried and started_ms > 2 * MINUTE else "ok")
+    assert [item.why.reason for item in diagnosis.not_judged] == [Reason.UNTRIED] * len(diagnosis.not_judged)
 
 
 @given(age_ms=st.integers(1, 10 * MINUTE), idle_ms=st.integers(1, 10 * MINUTE), moved=st.sampled_from([0, 1, 250]))

@@ -124,6 +124,11 @@ _SENTENCES = {
         "{seen_count:message waits/wait} and consumption looks too slow, but members came or went a moment ago: "
         "look again in two minutes",
     ),
+    Reason.UNTRIED: Sentence(
+        "not-judged-untried",
+        "{client} got {queues} anew {since_ms} ago (a reset or a rebalance), holds {cached_count:message} and has "
+        "finished none: look again in a minute, or see with --stacks whether its threads hang",
+    ),
     Reason.SILENT_MEMBERS: Sentence(
         "not-judged-silent-members",
         "no running information from {silent_count:member} ({clients}): their subscriptions are not known",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mqctl.allocation.group_view import GroupView, queue_names
-from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_retry_topic, is_system_topic
@@ -14,7 +14,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.queue_state import QueueState
 from mqctl.rules.engine.audience import APPLICATION, PUSHED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
-from mqctl.rules.engine.stalled_queues import pushed_instances, unfinished_queues, works_elsewhere
+from mqctl.rules.engine.stalled_queues import pushed_instances, unfinished_queues, untried_queues, works_elsewhere
 
 _SHOW = "mqctl allocation show {source} -g {group}"
 _MEMBERS_TEXT = "mqctl group members {source} -g {group}"
@@ -246,23 +246,35 @@ def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
     """Yields each instance with such queues, a verdict, and whether they only wait for threads that work elsewhere."""
     for view, info in pushed_instances(case):
         unfinished = unfinished_queues(case, view.group, info)
-        if not unfinished:
-            continue
-        verdict = Verdict(
-            subject=_client(view, info.client_id),
-            params={
-                "group": view.group,
-                "client": info.client_id,
-                "queues": queue_names([held.queue for held in unfinished]),
-            },
-            evidence={
-                "cached_count": sum(held.cached_count for held in unfinished),
-                "idle_ms": max(unfinished.values()),
-                "first_offset": min(held.cached_min_offset for held in unfinished),
-            },
-            confidence=case.age_confidence(info),
-        )
-        yield info, verdict, works_elsewhere(case, info, unfinished)
+        if unfinished:
+            yield info, _standing(case, view, info, unfinished), works_elsewhere(case, info, unfinished)
+
+
+def _standing(case: ClusterCase, view: GroupView, info: RunningInfo, unfinished: dict[HeldQueue, int]) -> Verdict:
+    return Verdict(
+        subject=_client(view, info.client_id),
+        params={
+            "group": view.group,
+            "client": info.client_id,
+            "queues": queue_names([held.queue for held in unfinished]),
+        },
+        evidence={
+            "cached_count": sum(held.cached_count for held in unfinished),
+            "idle_ms": max(unfinished.values()),
+            "first_offset": min(held.cached_min_offset for held in unfinished),
+        },
+        confidence=case.age_confidence(info),
+    )
+
+
+def _untried(view: GroupView, info: RunningInfo, untried: dict[HeldQueue, int]) -> Unknown:
+    values: dict[str, Value] = {
+        "client": info.client_id,
+        "cached_count": sum(held.cached_count for held in untried),
+        "since_ms": max(untried.values()),
+        "queues": queue_names([held.queue for held in untried]),
+    }
+    return Unknown(subject=_client(view, info.client_id), why=Why(Reason.UNTRIED, values))
 
 
 @rule(
@@ -282,13 +294,19 @@ def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
         "waiting for something, threads busy with one long message, and idle threads whose finished messages "
         "were never removed.",
         explain="Messages in the cache and no consumption for a minute. Concurrent consumers commit the smallest unfinished "
-        "offset, so one hung message is enough. Queues that threads have not come to yet are MQ315.",
+        "offset, so one hung message is enough. Queues that threads have not come to yet are MQ315. A reset or skip gives "
+        "a member its queues anew: it is not judged until it finishes a message, or a minute has passed.",
         next_command=_STACKS,
     ),
 )
-def blocked(case: ClusterCase) -> Iterator[Verdict]:
+def blocked(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A queue that holds messages of which none was finished for a minute, although threads are free or hang."""
-    return (verdict for _, verdict, elsewhere in _waiting(case) if not elsewhere)
+    for view, info in pushed_instances(case):
+        unfinished = unfinished_queues(case, view.group, info)
+        if unfinished and not works_elsewhere(case, info, unfinished):
+            yield _standing(case, view, info, unfinished)
+        elif untried := untried_queues(case, view.group, info):
+            yield _untried(view, info, untried)
 
 
 @rule(

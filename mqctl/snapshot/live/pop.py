@@ -1,8 +1,10 @@
 """POP consumption of live brokers: request modes, and what the newest records of pops say.
 
 No request tells what is invisible. The records do: of the timer topic the newest are read, of the revive topic all
-that is not done with, both up to a limit, and a limit that was reached is named. Batches of ordered pops are in no
-record: they count as ready.
+that is not done with, both up to a limit. A limit that was reached is named, unless brokers count no more records in
+their timers than were read. Batches of ordered pops are in no record: they count as ready.
+
+Offsets are asked for last, after the ends of queues: what moves in between makes less ready, and never more than is.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.names import REVIVE_GROUP, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic, revive_topic
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
+from mqctl.protocol.bodies_cluster import ConsumerOffsetTable, TimerCount
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes, split_offset_key
 from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
@@ -69,9 +71,11 @@ def _shares(
     revived = {queue: at for (group, topic, queue), at in offsets.items() if (group, topic) == (REVIVE_GROUP, revive)}
     ledger = PopLedger(is_whole=False)
     for place, (low, end) in bounds.items():
-        first = low if place[0] == TIMER_TOPIC else max(low, revived.get(place[1], 0))
+        in_timer = place[0] == TIMER_TOPIC
+        first = low if in_timer else max(low, revived.get(place[1], 0))
+        waiting = _in_wheel(asking, broker, revive) if in_timer and end - first > MOST_RECORDS else None
         _read(asking, broker, place, (max(first, end - MOST_RECORDS), end), ledger)
-        if end - first > MOST_RECORDS:
+        if end - first > MOST_RECORDS and (waiting is None or ledger.waiting_count(waiting.time_stamp) < waiting.count):
             reason = sentence(
                 "snapshot-newest-records-read",
                 "only the newest {most_records:,} of {count:record was/were} read, pops before count as none",
@@ -88,7 +92,21 @@ def _shares(
         original = popped_topic(name, group)
         names |= {name, original} if original != name else set()
     bounds |= _bounds(asking, broker, _queues(config, names))
+    offsets = _offsets(asking.cluster.ask(address, ask.all_consumer_offsets(), asking.deadline))
     return pop_shares(ledger, PopNotes(bounds=bounds, offsets=offsets, revived=revived, modes=modes), now_ms)
+
+
+def _in_wheel(asking: Asking, broker: LiveBroker, revive: str) -> TimerCount | None:
+    """Returns how many records of pops a broker has in its timers, and when it counted them; None where it keeps them
+    in a database, or does not tell."""
+    address = broker.address.address
+    try:
+        config = broker.config or asking.cluster.ask(address, ask.broker_settings(), asking.deadline)
+        if config.get("timerRocksDBEnable") == "true":
+            return None
+        return asking.cluster.ask(address, ask.timer_metrics(), asking.deadline).timing_count.get(revive)
+    except MqctlError:
+        return None
 
 
 def _limit(place: Place, reason: str) -> Gap:
