@@ -27,6 +27,7 @@ from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import (
     Place,
     ask_ages,
+    ask_expired_again,
     gather_offsets,
     gather_queues,
     lagging_places,
@@ -94,6 +95,7 @@ def gather_live(
     ask_again_about_unlisted(asking, brokers, views)
     say("queues")
     queues = with_hidden_queues(asking, brokers, gather_queues(asking, brokers, narrow), narrow)
+    ask_expired_again(asking, brokers, queues)
     live, others = _by_members(lagging_places(brokers, queues), memberships)
     ages = ask_ages(asking, brokers, live, now_ms)
     say("consumers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
-from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
 
 _FIRST_MS = 1_000_000_000_000  # in 2001; RocketMQ is younger
 
@@ -98,6 +99,30 @@ def with_hidden_queues(
         state = QueueState(topic=key[1], queue_id=key[2], min_offset=max(0, first), max_offset=ends.values[key])
         more.setdefault(key[0], []).append(state)
     return {number: tuple(sorted(states, key=_place)) for number, states in more.items()}
+
+
+def ask_expired_again(asking: Asking, brokers: list[LiveBroker], queues: Mapping[int, tuple[QueueState, ...]]) -> None:
+    """Asks for offsets once more that seem to lie before what retention left: they were asked for before the begins of
+    queues, and a group that was near may have gone on, and what it had consumed been deleted, in between."""
+    early = {number: places for number, states in queues.items() if (places := _before_begin(brokers[number], states))}
+    answers = asking.put((number, brokers[number].address.address, ask.all_consumer_offsets()) for number in early)
+    for number, table in answers.values.items():
+        for key, committed in table.offset_table.items():
+            topic, group = split_offset_key(key)
+            for queue_id, offset in committed.items():
+                end = early[number].get((group, topic, queue_id))
+                if end is not None:
+                    brokers[number].offsets[group, topic, queue_id] = min(offset, end)
+
+
+def _before_begin(broker: LiveBroker, states: Iterable[QueueState]) -> dict[tuple[str, str, int], int]:
+    """Returns the ends of queues in which a group's offset lies before the begin, by group, topic and queue id."""
+    bounds = {(state.topic, state.queue_id): (state.min_offset, state.max_offset) for state in states}
+    return {
+        place: bounds[place[1:]][1]
+        for place, offset in broker.offsets.items()
+        if place[1:] in bounds and offset < bounds[place[1:]][0]
+    }
 
 
 def _place(queue: QueueState) -> tuple[str, int]:

@@ -97,7 +97,8 @@ def _in_database(broker: LiveBroker) -> bool:
 def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
     """Reads one broker's transaction topics. Raises MqctlError when it does not tell."""
     half, op = queue_ranges(asking, broker, HALF_TOPIC, OP_TOPIC)
-    progress, op_progress = (_progress(asking, broker, topic) for topic in (HALF_TOPIC, OP_TOPIC))
+    # The check loop moves both: what it passes in between are half messages that are not looked at any more.
+    op_progress, progress = (_progress(asking, broker, topic) for topic in (OP_TOPIC, HALF_TOPIC))
     start = max(half.first, progress or 0)
     halves = _some(asking, broker, OffsetRange(HALF_TOPIC, start, half.end), limit)
     # Ops below the recorded offset are about half messages that the check loop has passed.

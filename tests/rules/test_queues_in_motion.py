@@ -1,5 +1,5 @@
-"""What is popped of a topic that gets messages with every answer: what was handed out is never told as ready, and a
-broker's own count of waiting records says whether the newest ones are all."""
+"""A topic that gets messages with every answer, and a group that pulls or pops them: what came between two answers is
+no backlog and not ready; and a broker's own count of waiting records says whether the newest ones are all."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ from hypothesis import strategies as st
 
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.config import TopicConfig
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import TIMER_TOPIC, revive_topic
 from mqctl.model.pop_share import PopShare
-from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable, KVTable, TopicConfigTable
-from mqctl.protocol.bodies_pop import POP, MessageRequestMode, MessageRequestModes
+from mqctl.model.queue import MessageQueue
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.protocol.bodies_cluster import (
+    BrokerData,
+    ClusterInfo,
+    ConsumerOffsetTable,
+    KVTable,
+    SubscriptionGroupTable,
+    TopicConfigTable,
+)
+from mqctl.protocol.bodies_pop import POP, PULL, MessageRequestMode, MessageRequestModes
+from mqctl.protocol.bodies_stats import TopicOffset, TopicStatsTable
 from mqctl.protocol.body import Body
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.rules import diagnose
 from mqctl.snapshot.live.gatherer import gather_live
 from mqctl.snapshot.pop_records import PopLedger
 from tests.client.wire_server import Peer, WireServer
@@ -31,16 +42,19 @@ _REFUSED = int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
 
 
 @dataclass
-class MovingPops:
-    """A broker of 5.x on which a group pops one queue; with every answer messages come, and are popped.
+class MovingQueue:
+    """A broker of 5.x on which a group pulls or pops one queue; with every answer messages come and go.
 
     Attributes:
         grows: messages that come before each answer, again and again.
         unpopped: how many of the queue's messages the group has left before each answer.
+        kept: how many messages retention leaves; the first of them is never beyond the group's offset.
     """
 
     grows: Sequence[int]
     unpopped: Sequence[int]
+    mode: str = POP
+    kept: int = 1 << 40
     end: int = 0
     popped: int = 0
     most_unpopped: int = 0
@@ -50,14 +64,18 @@ class MovingPops:
     def __post_init__(self) -> None:
         self._grows, self._unpopped = cycle(self.grows), cycle(self.unpopped)
 
-    def look(self) -> PopShare:
-        """Gathers what it tells of the group."""
+    def share(self) -> PopShare:
+        """Gathers what it tells of what the group pops."""
+        (seen,) = self.look().brokers
+        (share,) = seen.pop
+        return share
+
+    def look(self) -> ClusterSnapshot:
+        """Gathers what it tells."""
         with WireServer(self._answer) as broker:
             self.address = broker.address
             with WireServer(self._answer) as name_server, Cluster(name_server.address) as client:
-                (seen,) = gather_live(client, Deadline(60_000), now_ms=NOW).brokers
-        (share,) = seen.pop
-        return share
+                return gather_live(client, Deadline(60_000), now_ms=NOW)
 
     def _answer(self, peer: Peer, command: RemotingCommand) -> None:
         self.end += next(self._grows)
@@ -74,7 +92,9 @@ class MovingPops:
         topics = {
             name: TopicConfig(name=name, read_queue_count=1, write_queue_count=1) for name in ("Pay", TIMER_TOPIC)
         }
-        mode = MessageRequestMode(consumer_group="G", topic="Pay", mode=POP)
+        mode = MessageRequestMode(consumer_group="G", topic="Pay", mode=self.mode)
+        first = max(0, min(self.popped, self.end - self.kept))
+        ends = TopicOffset(last_update_timestamp=NOW, min_offset=first, max_offset=self.end)
         tables: dict[int, Body] = {
             RequestCode.GET_BROKER_CLUSTER_INFO: ClusterInfo(
                 broker_addr_table={"broker-a": data}, cluster_addr_table={"C": ("broker-a",)}
@@ -83,6 +103,10 @@ class MovingPops:
                 table={"brokerVersionDesc": "V5_5_0", "bootTimestamp": str(NOW - HOUR)}
             ),
             RequestCode.GET_ALL_TOPIC_CONFIG: TopicConfigTable(topic_config_table=topics),
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: SubscriptionGroupTable(
+                subscription_group_table={"G": SubscriptionGroupConfig(name="G")}
+            ),
+            RequestCode.GET_TOPIC_STATS_INFO: TopicStatsTable(offset_table={MessageQueue("Pay", "broker-a", 0): ends}),
             RequestCode.GET_ALL_CONSUMER_OFFSET: ConsumerOffsetTable(offset_table={"Pay@G": {0: self.popped}}),
             RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: MessageRequestModes(
                 message_request_mode_map={"Pay": {"G": mode}}
@@ -98,16 +122,32 @@ class MovingPops:
 )
 @example(grows=[2_000], unpopped=[0])
 def test_what_came_between_two_answers_is_not_ready(grows: list[int], unpopped: list[int]) -> None:
-    world = MovingPops(grows=grows, unpopped=unpopped)
-    assert world.look().ready_count <= world.most_unpopped
+    world = MovingQueue(grows=grows, unpopped=unpopped)
+    assert world.share().ready_count <= world.most_unpopped
+
+
+@settings(max_examples=15)
+@given(
+    grows=st.lists(st.one_of(st.just(0), st.integers(1, 5_000)), min_size=1, max_size=7),
+    unpopped=st.lists(st.integers(0, 40), min_size=1, max_size=5),
+    kept=st.integers(0, 10_000),
+)
+def test_messages_that_come_between_the_answers_make_no_backlog(
+    grows: list[int], unpopped: list[int], kept: int
+) -> None:
+    """No offset is beyond its queue, before what retention left, or of a topic or group that is not there."""
+    snapshot = MovingQueue(grows=grows, unpopped=unpopped, mode=PULL, kept=kept).look()
+    assert [len(broker.queues) for broker in snapshot.brokers] == [1]
+    diagnosis = diagnose(snapshot, only=("MQ201", "MQ402", "MQ403", "MQ404", "MQ407", "MQ601", "MQ604"))
+    assert diagnosis.findings == ()
 
 
 @settings(max_examples=5)
 @given(waiting=st.integers(1, 5_000))
 def test_what_nobody_pops_is_ready(waiting: int) -> None:
     """The same world at rest: a queue with messages that the group has not come to."""
-    world = MovingPops(grows=[waiting, *[0] * 10_000], unpopped=[waiting])
-    assert world.look().ready_count == waiting
+    world = MovingQueue(grows=[waiting, *[0] * 10_000], unpopped=[waiting])
+    assert world.share().ready_count == waiting
 
 
 def _record(number: int, out_ms: int) -> Message:
