@@ -46,6 +46,11 @@ class ClusterIdentity:
     cluster: str
     brokers: tuple[tuple[str, str], ...]
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where its masters are: clusters often share a name, and no address."""
+        return tuple(address for _, address in self.brokers)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePosition:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -337,29 +337,39 @@ class Journal:
         return sorted(item.name for item in inside if os.path.isdir(item))  # noqa: PTH112 - the method raises
 
     @contextmanager
-    def alone(self, what: str, say: Told) -> Iterator[None]:
+    def alone(self, what: str, say: Told, places: Collection[str] = ()) -> Iterator[None]:
         """Keeps other commands of this machine from changing the same thing.
 
         Args:
             what: the thing, for instance `group G of DefaultCluster`.
             say: receives one line when the command that last changed it was killed while it did.
+            places: addresses of the brokers that have it: clusters of one name are told apart by them, and one broker
+                in common makes it the same thing.
 
         Raises:
             RefusedError: another one does, and it is said who.
             StorageError: the journal cannot be written.
         """
         remedy = sentence("journal-wait-look-history", "wait for it, then look at mqctl history")
+        known_lines: set[str] = set()
+
+        def say_once(line: str) -> None:
+            if line not in known_lines:
+                known_lines.add(line)
+                say(line)
+
         with ExitStack() as stack:
-            try:
-                lock = exclusive_lock(
-                    self.directory / lock_name(what),
-                    sentence("common-change", "change {record}", record=what),
-                    remedy=remedy,
-                    say=say,
-                )
-                stack.enter_context(lock)
-            except OSError as error:
-                raise journal_not_written(self.directory, error) from error
+            for thing in [f"{what} at {place}" for place in sorted(places)] or [what]:
+                try:
+                    lock = exclusive_lock(
+                        self.directory / lock_name(thing),
+                        sentence("common-change", "change {record}", record=what),
+                        remedy=remedy,
+                        say=say_once,
+                    )
+                    stack.enter_context(lock)
+                except OSError as error:
+                    raise journal_not_written(self.directory, error) from error
             yield
 
     def damaged_resends(self) -> list[DamagedResend]:

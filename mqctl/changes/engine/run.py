@@ -81,6 +81,10 @@ class Performer(ABC, Generic[P, R]):
     def locks(self, plan: P) -> str:
         """Returns what nobody else may change meanwhile, for instance `group G of DefaultCluster`."""
 
+    def places(self, _plan: P) -> tuple[str, ...]:
+        """Returns the addresses of the brokers that have it, where it is on brokers."""
+        return ()
+
     @abstractmethod
     def again(self, shown: P) -> P:
         """Plans once more, under the lock. Raises BadInputError: what was shown does not hold any more."""
@@ -144,7 +148,7 @@ def carry_through(
         MqctlError: as `Performer.carry_out`, of what does not stop the change in the middle.
     """
     drawer = performer.drawer(journal)
-    with journal.alone(performer.locks(shown), noted):
+    with journal.alone(performer.locks(shown), noted, performer.places(shown)):
         plan = performer.again(shown)
         work = Work(plan=plan, record=performer.record(plan, drawer), drawer=drawer, report=report)
         work.save()

@@ -111,6 +111,9 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
     def locks(self, plan: OffsetPlan) -> str:
         return sentence("offset-group", "group {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster)
 
+    def places(self, plan: OffsetPlan) -> tuple[str, ...]:
+        return plan.identity.addresses
+
     def again(self, shown: OffsetPlan) -> OffsetPlan:
         # Typing a name takes its time: the requests that follow have all of theirs.
         self._asking = Asking(self._asking.cluster, Deadline(self._asking.deadline.limit_ms))

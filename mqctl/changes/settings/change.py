@@ -95,6 +95,9 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
             cluster=plan.identity.cluster,
         )
 
+    def places(self, plan: SettingPlan) -> tuple[str, ...]:
+        return plan.identity.addresses
+
     def again(self, shown: SettingPlan) -> SettingPlan:
         now = self.plan()
         if now.steps != shown.steps:

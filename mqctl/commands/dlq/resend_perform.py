@@ -114,6 +114,9 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
             "dlq-dead-letters", "dead letters of {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster
         )
 
+    def places(self, plan: ResendPlan) -> tuple[str, ...]:
+        return plan.identity.addresses
+
     def again(self, shown: ResendPlan) -> ResendPlan:
         # Somebody may have sent some since. What was not shown is not sent.
         return self._plan(self._only(_letters(shown)))

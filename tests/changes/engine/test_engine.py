@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from mqctl.changes.engine.journal import Journal
 from mqctl.changes.engine.records import CONFIRMED, StepRecord
@@ -90,6 +94,22 @@ def test_nobody_else_changes_the_same_thing_meanwhile(journal: Journal) -> None:
         run_steps(steps.change(), YES)
     assert (steps.done, journal.steps(KIND).all()) == ([], [])
     assert run_steps(steps.change(), YES)[1] == 0
+
+
+ADDRESSES = st.sets(st.sampled_from([f"192.0.2.{number}:10911" for number in range(1, 6)]))
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mine=ADDRESSES, theirs=ADDRESSES, group=st.sampled_from(["billing", "orders"]))
+def test_clusters_of_one_name_are_told_apart_by_their_brokers(mine: set[str], theirs: set[str], group: str) -> None:
+    """A broker in common makes it the same cluster, however many of its brokers either command saw."""
+    with TemporaryDirectory() as directory:
+        changes = Journal(Path(directory))
+        with changes.alone("group billing of DefaultCluster", lambda _: None, mine):
+            same = group == "billing" and (bool(mine & theirs) or not (mine or theirs))
+            refused = pytest.raises(RefusedError, match="another mqctl is at it") if same else nullcontext()
+            with refused, changes.alone(f"group {group} of DefaultCluster", lambda _: None, theirs):
+                pass
 
 
 def test_what_is_not_as_it_was_shown_is_not_changed(journal: Journal) -> None:
