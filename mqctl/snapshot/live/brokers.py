@@ -52,6 +52,7 @@ class LiveBroker:
         absent_topics: topics that it was asked about and says it does not have.
         tells_all_producers: whether it knows the request for all of them.
         lost: whether it left a question unanswered.
+        loss: how that one failed, where it was a question about the whole broker.
         access: its users, where it has any and tells them (5.x).
         access_files: the files of its access list (4.9).
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
@@ -83,6 +84,7 @@ class LiveBroker:
     second_file_time_ms: int | None = None
     newest: tuple[NewestMessage, ...] = ()
     lost: bool = False
+    loss: MqctlError | None = None
     access: AccessState | None = None
     access_files: tuple[AccessFile, ...] = ()
     request_modes: MessageRequestModes | MqctlError | None = None
@@ -99,6 +101,11 @@ class LiveBroker:
 
         hours = decimal(self.config.get("fileReservedTime"))
         return hours * HOUR_MS if hours is not None else None
+
+    def lose(self, error: MqctlError) -> None:
+        """Notes how a question about the whole broker failed: one that was not answered is the last."""
+        if out_of_reach(error):
+            self.lost, self.loss = True, self.loss or error
 
     def snapshot(self) -> BrokerSnapshot:
         """Returns what it told of itself and of replication."""
@@ -290,7 +297,7 @@ def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> No
         error = answers.errors.get(number)
         if error is not None:
             broker.miss(part, error)
-            broker.lost = broker.lost or out_of_reach(error)
+            broker.lose(error)
 
 
 def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = False) -> None:
@@ -362,11 +369,14 @@ def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMemb
 
 
 def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
-    """Fills in who pops and who pulls (402), asking each broker once; one before 5.0 only pulls, and is not asked."""
+    """Fills in who pops and who pulls (402), asking each broker once. One before 5.0 only pulls, and is not asked; nor
+    is one that left an earlier question unanswered."""
     questions = []
     for number, broker in enumerate(brokers):
         if broker.request_modes is None:
-            if _is_old(asking, broker):
+            if broker.loss is not None:
+                broker.request_modes = broker.loss
+            elif _is_old(asking, broker):
                 broker.request_modes = _PULLING
             else:
                 questions.append((number, broker))

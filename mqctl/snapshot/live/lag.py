@@ -241,6 +241,7 @@ def _ask_offsets(asking: Asking, brokers: list[LiveBroker], wanted: Scope, *, sy
         if error is not None:
             parts = (Part.CONSUMER_OFFSETS, Part.QUEUES) if out_of_reach(error) else (Part.CONSUMER_OFFSETS,)
             broker.gaps += [Gap.of(part, error) for part in parts]
+            broker.lose(error)
             continue
         broker.offsets = {
             (group, topic, queue_id): offset
