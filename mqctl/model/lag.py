@@ -28,6 +28,10 @@ _SECOND_MS = 1_000
 _MINUTE_MS = 60_000
 
 
+POP_MODE = "POP"
+"""The mode of a group that pops, as request 401 names it."""
+
+
 class LagState(StrEnum):
     """How an offset lies in its queue; `removed` queues are those of a topic that was made smaller or deleted."""
 
@@ -54,9 +58,10 @@ class QueueLag:
         lag_ms: age of the next message to consume, 0 when caught up, None when unknown.
         next_store_time_ms: store time of that message.
         in_flight_count: messages handed out and not committed: pull offset minus consumer offset; None when nobody
-            told.
+            told, or the group pops: `GroupLag` has what is invisible.
         cached_count: messages in the caches of the instances that hold the queue; None when not known.
-        owners: client ids of the instances that hold the queue; empty when none does, None when not known.
+        owners: client ids of the instances that hold the queue; empty when none does, as of what is popped, None when
+            not known.
         owner_addresses: of the owners' connections with the queue's broker; None when not known.
         consume_mode: of the group on the topic, see `GroupLag`.
     """
@@ -84,6 +89,8 @@ class QueueLag:
     @property
     def owner_text(self) -> str | None:
         """The owners in one cell."""
+        if self.owners == () and self.consume_mode == POP_MODE:
+            return sentence("lag-shared-by-pops", "shared (POP)")
         return None if self.owners is None else ", ".join(self.owners) or sentence("none-nobody", "nobody")
 
     @property
@@ -215,6 +222,7 @@ def _lag(
     mode: str | None,
 ) -> QueueLag:
     group, topic, queue_id = where
+    holding = consumption if mode != POP_MODE else None  # what is popped is in no queue's hands
     # Brokers answer -1 for no offset; a negative one is none.
     offset = committed.offset if committed and committed.offset >= 0 else None
     lag = queue.max_offset - offset if queue and offset is not None else None
@@ -236,8 +244,8 @@ def _lag(
         lag_ms=age,
         next_store_time_ms=next_time,
         state=_state(offset, queue),
-        in_flight_count=consumption.in_flight(where, offset) if consumption else None,
-        cached_count=consumption.cached.get(where) if consumption else None,
+        in_flight_count=holding.in_flight(where, offset) if holding else None,
+        cached_count=holding.cached.get(where) if holding else None,
         owners=consumption.owners.get(where) if consumption else None,
         owner_addresses=consumption.owner_addresses(where) if consumption else None,
         consume_mode=mode,
