@@ -30,6 +30,7 @@ LIMIT = "snapshot-newest-records-read"
 """Above some 150 messages a second that are popped, more records wait in the timers of a broker than are read: the
 rules about them say so, and do not judge."""
 _TRIES = 4
+_ASK_PROXIES = ("doctor", "stacks")
 # A slave asks an empty master for its first bytes every few seconds, and copies its tables first after a minute; a
 # consumer is known to each broker after half a minute.
 _SETTLED_S = 240.0
@@ -48,8 +49,10 @@ class Looker:
     def __call__(self, *words: str) -> Any:
         """Runs a command and returns its answer."""
         for _ in range(_TRIES):
-            patience = () if words[0] == "playbook" else ("--timeout", "60s")
-            outcome = self.run(*words, "-n", self.cluster.namesrv, *patience, "-o", "json")
+            options = [] if words[0] == "playbook" else ["--timeout", "60s"]
+            if self.cluster.proxy_remoting and words[0] in _ASK_PROXIES:
+                options += ["--proxy", self.cluster.proxy_remoting]
+            outcome = self.run(*words, "-n", self.cluster.namesrv, *options, "-o", "json")
             if "no answer within" not in outcome.stdout + outcome.stderr:
                 break
         assert outcome.stdout, f"{words}: {outcome.stderr}"
