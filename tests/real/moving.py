@@ -128,17 +128,17 @@ def _set_pop(cluster: RealCluster, group: str) -> None:
 
 
 def judge(
-    looker: Looker, traffics: list[Traffic], seconds: float, told: Callable[[str], None] = lambda _line: None
+    looker: Looker, traffics: list[Traffic], seconds: float, note: Callable[[str], None] = lambda _line: None
 ) -> Report:
     """Looks over and over for that long, at least once with each command, and returns what was said.
 
     Args:
-        told: is given each alarm when it is seen.
+        note: is given each alarm when it is seen.
     """
     report, begun = Report(), monotonic()
     before = [traffic.counts() for traffic in traffics]
     stacked = [group for traffic in traffics for group in traffic.groups if group not in ("lite", "proxied")]
-    asked: list[tuple[str, ...]] = [
+    commands: list[tuple[str, ...]] = [
         ("doctor",),
         ("ha", "status"),
         ("doctor", "--window", "3s"),
@@ -146,14 +146,14 @@ def judge(
         *(("stacks", "dump", "-g", group) for group in stacked),
     ]
     number = 0
-    while number < len(asked) or monotonic() - begun < seconds:
-        words = asked[number % len(asked)]
+    while number < len(commands) or monotonic() - begun < seconds:
+        words = commands[number % len(commands)]
         number += 1
         name = " ".join(words[:2])
         report.looks[name] = report.looks.get(name, 0) + 1
         for alarm in _alarms(looker, words):
             report.alarms.append((round(monotonic() - begun), name, alarm))
-            told(f"{report.alarms[-1]}")
+            note(f"{report.alarms[-1]}")
     report.seconds = monotonic() - begun
     for traffic, counts in zip(traffics, before, strict=True):
         moved = {name: count - counts[name] for name, count in traffic.counts().items()}
