@@ -264,6 +264,12 @@ class Gap:
         """The topic it is about."""
         return self.subject.topic if self.subject else None
 
+    def covers_queue(self, topic: str, queue_id: int) -> bool:
+        """Tells whether it is about a queue: by its number, as one of a topic's, or as one of all."""
+        if self.subject is None or self.subject.topic is None:
+            return True
+        return self.subject.topic == topic and self.subject.queue_id in (None, queue_id)
+
     @property
     def said_no(self) -> bool:
         """Whether somebody answered, and said no: it is there, and does not tell us."""

@@ -33,7 +33,8 @@ POP_MODE = "POP"
 
 
 class LagState(StrEnum):
-    """How an offset lies in its queue; `removed` queues are those of a topic that was made smaller or deleted."""
+    """How an offset lies in its queue; `removed` queues are those of a topic that was made smaller or deleted, the
+    bounds of `not-read` ones were asked for in vain."""
 
     CAUGHT_UP = "caught-up"
     BEHIND = "behind"
@@ -42,6 +43,7 @@ class LagState(StrEnum):
     NEVER_COMMITTED = "never-committed"
     NO_QUEUE = "no-queue"
     REMOVED = "removed"
+    NOT_READ = "not-read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class QueueLag:
 
     Attributes:
         broker_name: None when the source does not tell it.
-        broker_offset: one past the last message; None when the queue does not exist.
+        broker_offset: one past the last message; None when the queue does not exist, or was not read.
         consumer_offset: next message to consume; None when the group never committed one.
         lag_count: messages not consumed: broker offset minus consumer offset. Negative beyond the end; None when
             never committed or without a queue.
@@ -176,6 +178,7 @@ def _lags(
     for held in broker.queues:
         queues_of.setdefault(held.topic, []).append(held)
     exists = _existence(broker)
+    gaps = [gap for gap in broker.unavailable if gap.part is Part.QUEUES]
     offsets: dict[tuple[str, str], dict[int, ConsumerOffsetState]] = {}
     for offset in broker.consumer_offsets:
         offsets.setdefault((offset.group, offset.topic), {})[offset.queue_id] = offset
@@ -187,11 +190,15 @@ def _lags(
         for queue_id in by_id.keys() | committed.keys():
             state = committed.get(queue_id)
             queue = by_id.get(queue_id)
-            if queue is None and state is not None and state.offset == 0:
+            unread = queue is None and any(gap.covers_queue(topic, queue_id) for gap in gaps)
+            if queue is None and state is not None and state.offset == 0 and not unread:
                 continue  # a queue that never held a message: offset 0 of 0
             where = (group, topic, queue_id)
             row = _lag(broker.name, where, state, queue, now_ms=now_ms, consumption=consumption, mode=mode)
-            yield row if exists(topic, queue_id, queue) else replace(row, state=LagState.REMOVED)
+            if not exists(topic, queue_id, queue):
+                yield replace(row, state=LagState.REMOVED)
+            else:
+                yield replace(row, state=LagState.NOT_READ) if unread else row
 
 
 def _existence(broker: HoldsOffsets) -> Callable[[str, int, QueueState | None], bool]:
@@ -269,8 +276,9 @@ class GroupLag:
     """One consumer group in one topic, all queues together.
 
     Attributes:
-        lag_count: sum over the queues with an offset; None when none has one. A queue that the group is beyond the end
-            of counts as 0: it must not hide what waits in the others.
+        not_read_count: queues whose bounds were asked for in vain: what waits there is in no sum.
+        lag_count: sum over the queues with an offset; None when none has one, or none was read. A queue that the group
+            is beyond the end of counts as 0: it must not hide what waits in the others.
         lag_ms: the largest age among the queues; None when unknown for a queue that is behind.
         in_flight_count, cached_count: sums over the queues; None when it is not known for one.
         consumed_tps: messages consumed per second over the last minute, as all members tell together; None when one
@@ -289,6 +297,7 @@ class GroupLag:
     lag_count: int | None = field(metadata=column("lag", CellKind.COUNT, none="never committed"))
     lost_count: int = field(metadata=column("lost", CellKind.COUNT))
     lag_ms: int | None = field(metadata=column("lag time", CellKind.DURATION_MS, none="?"))
+    not_read_count: int = field(default=0, metadata=column("not read", CellKind.COUNT))
     in_flight_count: int | None = field(default=None, metadata=column("in flight", CellKind.COUNT, none="?"))
     cached_count: int | None = field(default=None, metadata=column("cached", CellKind.COUNT, none="?"))
     consumed_tps: float | None = field(default=None, metadata=column("consumed/s", CellKind.RATE, none="?"))
@@ -357,6 +366,7 @@ def _sum(
         topic=key[1],
         queue_count=len(members),
         never_committed_count=sum(member.state is LagState.NEVER_COMMITTED for member in members),
+        not_read_count=sum(member.state is LagState.NOT_READ for member in members),
         lag_count=sum(counts) if counts else None,
         lost_count=sum(member.lost_count for member in members),
         lag_ms=max(known_ages, default=0) if counts and len(known_ages) == len(ages) else None,

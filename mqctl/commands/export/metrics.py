@@ -170,9 +170,10 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
 
     def family(name: str, text: str, value: Callable[[GroupLag], float | None]) -> Family:
         samples = [
-            ((part.cluster, lag.group, lag.topic), nan if (number := value(lag)) is None or not part.whole else number)
+            ((part.cluster, lag.group, lag.topic), nan if (number := value(lag)) is None or open_sum else number)
             for part in parts
             for lag in part.lags
+            for open_sum in [not part.whole or lag.not_read_count > 0]
         ]
         return Family(name=f"mqctl_group_{name}", help=text, labels=("cluster", "group", "topic"), samples=samples)
 
@@ -287,12 +288,16 @@ class _ClusterGroups:
     def dead_letters(self) -> list[Sample]:
         """Messages in dead-letter topics."""
         whole = not self._lacks(Part.QUEUES)
+        unread = {gap.topic for broker in self._brokers for gap in broker.unavailable if gap.part is Part.QUEUES}
         counts: Counter[str] = Counter()
         for broker in self._brokers:
             for queue in broker.queues:
                 if queue.topic.startswith(DLQ_PREFIX):
                     counts[queue.topic.removeprefix(DLQ_PREFIX)] += queue.max_offset - queue.min_offset
-        return [((self.cluster, group), float(count) if whole else nan) for group, count in sorted(counts.items())]
+        return [
+            ((self.cluster, group), float(count) if whole and DLQ_PREFIX + group not in unread else nan)
+            for group, count in sorted(counts.items())
+        ]
 
 
 def _delay_families(snapshot: ClusterSnapshot) -> Iterator[Family]:

@@ -26,7 +26,7 @@ GROUP_COLUMNS = columns_of(
 )
 _AT_LEAST = (
     Column("queue_count", "queues seen", CellKind.COUNT),
-    Column("lag_count", "lag at least", CellKind.COUNT, none="never committed"),
+    Column("lag_count", "lag at least", CellKind.COUNT, none="?"),
     Column("lag_ms", "lag time at least", CellKind.DURATION_MS, none="?"),
 )
 """Sums that lack a broker."""
@@ -254,6 +254,8 @@ def _group_columns(lag: CurrentLag, request: LagRequest) -> Sequence[Column]:
     if any(gap.part in OF_LAG for gap in lag.gaps):
         at_least = {column.key: column for column in _AT_LEAST}
         columns = tuple(at_least.get(column.key, column) for column in columns)
+    if any(group.not_read_count for group in lag.report.groups):
+        columns = (*columns, *columns_of(GroupLag, "not_read_count"))
     return columns
 
 

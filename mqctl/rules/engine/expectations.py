@@ -220,7 +220,13 @@ def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult
         return unknown("silent_for", Checked("topic", topic), why)
     quiet_ms = max(0, snapshot.origin.observed_at_ms - newest)
     said = sentence("check-silent-for", "the last message was stored {quiet_ms} ago", quiet_ms=quiet_ms)
-    return amount("silent_for", Checked("topic", topic), quiet_ms, limit, said, unit="ms")
+    checked = amount("silent_for", Checked("topic", topic), quiet_ms, limit, said, unit="ms")
+    gaps = (gap for broker in snapshot.brokers for gap in broker.unavailable if gap.part is Part.QUEUES)
+    gap = next((gap for gap in gaps if gap.topic in (None, topic)), None)
+    # A queue that was not read may have got a message since.
+    if gap is not None and checked.state is not CheckState.OK:
+        return unknown("silent_for", Checked("topic", topic), gap)
+    return checked
 
 
 def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:

@@ -89,7 +89,14 @@ class _Looked:
 
     def gaps_of(self, group: str) -> list[Gap]:
         """Returns what keeps a group's lag from being known: of what it pops brokers have to tell the rest."""
-        return [*self.lag_gaps, *([self._pop_gap] if self._pop_gap and group in self._pops else [])]
+        topics = {lag.topic for lag in self.lags.get(group, ()) if lag.not_read_count}
+        unread = self._unread(*topics) if topics else []
+        return [*self.lag_gaps, *unread, *([self._pop_gap] if self._pop_gap and group in self._pops else [])]
+
+    def _unread(self, *topics: str) -> list[Gap]:
+        """Returns the gaps about queues of topics."""
+        gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.QUEUES)
+        return [gap for gap in gaps if gap.topic in topics]
 
     def waiting(self, lag: GroupLag) -> int | None:
         """Returns how many messages a group still has to finish: of what it pops an offset tells only what it got."""
@@ -102,7 +109,7 @@ class _Looked:
         """Returns how many dead letters are held, or where their queues end; or why that is not known."""
         if not self.brokers:
             return sentence("no-broker-registered", "no broker is registered")
-        if gaps := self._gaps(Part.QUEUES):
+        if gaps := [*self._gaps(Part.QUEUES), *self._unread(DLQ_PREFIX + group)]:
             return gaps[0]
         return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ()))
 

@@ -64,6 +64,26 @@ def _ends(snapshot: ClusterSnapshot) -> dict[tuple[str, str, int], int]:
     }
 
 
+def _arrived(snapshot: ClusterSnapshot, before: ClusterSnapshot) -> dict[tuple[str, str, int], int]:
+    """Returns how many messages came to each queue in between, where any did and the earlier look read it too.
+
+    A queue that the earlier look does not list was empty then, unless a gap covers it.
+    """
+    gaps = {
+        broker.name or "": [gap for gap in broker.unavailable if gap.part is Part.QUEUES] for broker in before.brokers
+    }
+    then = _ends(before)
+
+    def known(topic: str, broker: str, queue_id: int) -> bool:
+        return broker in gaps and not any(gap.covers_queue(topic, queue_id) for gap in gaps[broker])
+
+    return {
+        key: end - then.get(key, 0)
+        for key, end in _ends(snapshot).items()
+        if end > then.get(key, 0) and (key in then or known(*key))
+    }
+
+
 # Members report rates of a minute, by samples of ten seconds each.
 _FAILURES_MS = 20_000
 _LASTING_SHARE, _FEW = 0.9, 5
@@ -287,7 +307,7 @@ def _returned(
         for rates in info.rates
         if rates.topic == topic
     )
-    stored = _stored_for(case.snapshot, view.group, _ends(earlier))
+    stored = _stored_for(case.snapshot, view.group, earlier)
     if stored:
         return "returned", {"stored_count": stored, "window_ms": case.window_ms}
     then, now = _committed(earlier), _committed(case.snapshot)
@@ -298,14 +318,13 @@ def _returned(
     return "lost", {"failed_count": failed, "window_ms": case.window_ms, "stored_count": 0}
 
 
-def _stored_for(snapshot: ClusterSnapshot, group: str, then: dict[tuple[str, str, int], int]) -> int | None:
+def _stored_for(snapshot: ClusterSnapshot, group: str, earlier: ClusterSnapshot) -> int | None:
     """Returns how many messages came to a group's retry and dead-letter topics; None where queues are not known."""
-    if any(gap.part is Part.QUEUES for broker in snapshot.brokers for gap in broker.unavailable):
+    looks = (*earlier.brokers, *snapshot.brokers)
+    if any(gap.part is Part.QUEUES for broker in looks for gap in broker.unavailable):
         return None
     topics = (RETRY_PREFIX + group, DLQ_PREFIX + group)
-    return sum(
-        end - then.get(key, 0) for key, end in _ends(snapshot).items() if key[0] in topics and end > then.get(key, 0)
-    )
+    return sum(count for (topic, *_), count in _arrived(snapshot, earlier).items() if topic in topics)
 
 
 def _delays_grew(snapshot: ClusterSnapshot, earlier: ClusterSnapshot) -> bool:
@@ -351,12 +370,10 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     """A dead-letter topic that grew since the earlier look."""
     if case.snapshot.earlier is None:
         return
-    then = _ends(case.snapshot.earlier)
     grown: dict[str, int] = {}
-    for key, end in _ends(case.snapshot).items():
-        topic = key[0]
-        if topic.startswith(DLQ_PREFIX) and end > then.get(key, 0):
-            grown[topic] = grown.get(topic, 0) + end - then.get(key, 0)
+    for (topic, *_), count in _arrived(case.snapshot, case.snapshot.earlier).items():
+        if topic.startswith(DLQ_PREFIX):
+            grown[topic] = grown.get(topic, 0) + count
     for topic, count in sorted(grown.items()):
         group = group_of(topic) or ""
         yield Verdict(

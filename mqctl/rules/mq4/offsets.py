@@ -216,10 +216,9 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
     A queue of a known topic without a directory is an empty one: that is what the broker makes of it.
     """
     known = {config.name for config in case.broker.topics}
-    unread = {(gap.subject.topic, gap.subject.queue_id) for gap in case.broker.unavailable if gap.subject is not None}
     queues: dict[tuple[str, str], list[QueueLag]] = {}
     for row in case.lags:
-        gone = row.state is LagState.NO_QUEUE and row.topic in known and (row.topic, row.queue_id) not in unread
+        gone = row.state is LagState.NO_QUEUE and row.topic in known
         if gone or row.state is LagState.BEYOND_MAX:
             queues.setdefault((row.group, row.topic), []).append(row)
     for rows in queues.values():
