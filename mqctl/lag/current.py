@@ -79,6 +79,18 @@ class CurrentLag:
     online: Mapping[str, int] | None = None
     members_first: bool = False
 
+    @property
+    def open_gaps(self) -> list[Gap]:
+        """What keeps the answer from being whole: gaps of lag, and of pops where a group pops and that is in no sum."""
+        unknown = any(row.ready_count is not None and row.invisible_count is None for row in self.report.groups)
+        return [*self.gaps, *(gap for gap in self.minor_gaps if unknown and gap.part is Part.POP)]
+
+    @property
+    def side_gaps(self) -> list[Gap]:
+        """The others."""
+        told = self.open_gaps
+        return [gap for gap in self.minor_gaps if gap not in told]
+
     def with_rows(self, *, groups: list[GroupLag], queues: list[QueueLag] | None = None) -> CurrentLag:
         """Returns the same with other groups, or in another order, and with certain queues where they are given."""
         held = self.report.queues if queues is None else queues

@@ -19,8 +19,8 @@ class PopShare:
     Attributes:
         mode: what request 401 set, `POP` or `PULL`; None when it set nothing, as for groups of gRPC clients.
         ready_count: messages in the topic's queues that nobody popped yet.
-        invisible_count: popped, not acknowledged, and not due yet.
-        due_count: popped, not acknowledged, due, and not in the retry topic yet.
+        invisible_count: popped, not acknowledged, and not due yet; None where the broker keeps that in a database.
+        due_count: popped, not acknowledged, due, and not in the retry topic yet; None likewise.
         retry_count: waiting in the retry topics of both names.
         retry_v2_count: those of them in the one of the second name, which is read with `enableRetryTopicV2` only.
         given_up_count: messages in the group's dead-letter topic, of whatever topic they were.
@@ -45,8 +45,8 @@ class PopShare:
     topic: str = field(metadata=column("topic"))
     mode: str | None = field(metadata=column("mode", none="not set"))
     ready_count: int = field(metadata=column("ready", CellKind.COUNT))
-    invisible_count: int = field(metadata=column("invisible", CellKind.COUNT))
-    due_count: int = field(metadata=column("overdue", CellKind.COUNT))
+    invisible_count: int | None = field(metadata=column("invisible", CellKind.COUNT, none="?"))
+    due_count: int | None = field(metadata=column("overdue", CellKind.COUNT, none="?"))
     retry_count: int = field(metadata=column("retry", CellKind.COUNT))
     given_up_count: int = field(metadata=column("given up", CellKind.COUNT))
     blocked_queue_count: int | None = field(metadata=column("ordered blocks", CellKind.COUNT, none="?"))
@@ -71,8 +71,8 @@ class PopShare:
 
     @property
     def unfinished_count(self) -> int:
-        """Messages that wait, or were given out and are not acknowledged."""
-        return self.ready_count + self.invisible_count + self.due_count + self.retry_count
+        """Messages that wait, or were given out and are not acknowledged; these as far as they are known."""
+        return self.ready_count + (self.invisible_count or 0) + (self.due_count or 0) + self.retry_count
 
     @property
     def shown_mode(self) -> str:
@@ -100,19 +100,16 @@ def summed_shares(shares: Iterable[PopShare]) -> dict[tuple[str, str], PopShare]
 
 
 def _sum(first: PopShare, second: PopShare) -> PopShare:
-    blocked = None
-    if first.blocked_queue_count is not None and second.blocked_queue_count is not None:
-        blocked = first.blocked_queue_count + second.blocked_queue_count
     return PopShare(
         group=first.group,
         topic=first.topic,
         mode=first.mode or second.mode,
         ready_count=first.ready_count + second.ready_count,
-        invisible_count=first.invisible_count + second.invisible_count,
-        due_count=first.due_count + second.due_count,
+        invisible_count=_known_sum(first.invisible_count, second.invisible_count),
+        due_count=_known_sum(first.due_count, second.due_count),
         retry_count=first.retry_count + second.retry_count,
         given_up_count=first.given_up_count + second.given_up_count,
-        blocked_queue_count=blocked,
+        blocked_queue_count=_known_sum(first.blocked_queue_count, second.blocked_queue_count),
         retry_v2_count=first.retry_v2_count + second.retry_v2_count,
         retried_count=first.retried_count + second.retried_count,
         invisible_ms=max((span for span in (first.invisible_ms, second.invisible_ms) if span), default=None),
@@ -125,6 +122,10 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         held_since_ms=_earlier(first.held_since_ms, second.held_since_ms),
         next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
     )
+
+
+def _known_sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 def _earlier(first: int | None, second: int | None) -> int | None:

@@ -61,6 +61,7 @@ class PopNotes:
         revived: by revive queue, the queue offset of the last checkpoint that is done with.
         modes: what was set, `POP` or `PULL`, by group and topic.
         batches: of ordered queues, by group, topic and queue id; None when it does not tell.
+        in_records: whether the broker keeps what is popped in its records; if not, these say nothing of it.
     """
 
     bounds: Mapping[Place, tuple[int, int]]
@@ -68,6 +69,7 @@ class PopNotes:
     revived: Mapping[int, int]
     modes: Mapping[Share, str]
     batches: Mapping[tuple[str, str, int], OrderInfo] | None = None
+    in_records: bool = True
 
     def end(self, topic: str) -> int:
         """Returns how many messages a topic ever got."""
@@ -306,8 +308,8 @@ def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
         topic=topic,
         mode=notes.modes.get(share),
         ready_count=max(0, notes.waiting(group, topic) - own.batched_count),
-        invisible_count=len(later),
-        due_count=len(own.due_ms) + len(own.ordered_ms) - len(later),
+        invisible_count=len(later) if notes.in_records else None,
+        due_count=len(own.due_ms) + len(own.ordered_ms) - len(later) if notes.in_records else None,
         ordered_due_count=sum(moment <= now_ms for moment in own.ordered_ms),
         retry_count=sum(notes.waiting(group, pop_retry_topic(group, topic, v2=v2)) for v2 in (False, True)),
         oldest_due_ms=min((moment for moment in own.due_ms if moment <= now_ms), default=None),

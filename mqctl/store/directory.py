@@ -375,6 +375,10 @@ _ACCESS = ("config/users", "config/acls")
 _ROCKSDB_CONFIGS = ("consumerOffsets", "rdb", "subscriptionGroups", "topics")
 
 
+POP_DATABASE = "kvStore"
+"""Where a broker with `popConsumerKVServiceInit` keeps what is popped."""
+
+
 def is_rocksdb(directory: Path) -> bool:
     """Whether there is a RocksDB database, or what is left of one, as far as one may look."""
     try:

@@ -67,7 +67,7 @@ def pop_families(clusters: Sequence[tuple[str, Sequence[PopShare], bool]]) -> It
     Args:
         clusters: each with its groups and topics, and whether all brokers told what is popped.
     """
-    values: tuple[tuple[str, str, Callable[[PopShare], int]], ...] = (
+    values: tuple[tuple[str, str, Callable[[PopShare], int | None]], ...] = (
         ("pops", "1 where the group shares messages (POP), 0 where it pulls", lambda share: share.shown_mode == "POP"),
         ("ready_messages", "messages that nobody popped yet", lambda share: share.ready_count),
         ("invisible_messages", "popped, not acknowledged and not due", lambda share: share.invisible_count),
@@ -76,9 +76,10 @@ def pop_families(clusters: Sequence[tuple[str, Sequence[PopShare], bool]]) -> It
     )
     for name, text, value in values:
         samples = [
-            ((cluster, share.group, share.topic), float(value(share)) if complete or name == "pops" else nan)
+            ((cluster, share.group, share.topic), float(number) if number is not None and known else nan)
             for cluster, shares, complete in clusters
             for share in shares
+            for number, known in [(value(share), complete or name == "pops")]
         ]
         yield Family(name=f"mqctl_group_{name}", help=text, labels=("cluster", "group", "topic"), samples=samples)
 

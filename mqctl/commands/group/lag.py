@@ -151,7 +151,7 @@ def command(
 
         display = replace(display, next_options=named_again(namesrv, profile))
         lag = one_look(target, request, members_first=is_list, limited=timeout is not None)
-    return answer(lag_document(choice.of(lag), request, display), lag.gaps, output, minor=lag.minor_gaps)
+    return answer(lag_document(choice.of(lag), request, display), lag.open_gaps, output, minor=lag.side_gaps)
 
 
 def _refuse(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from mqctl.cli.emit import Output
@@ -51,6 +52,7 @@ TREND_COLUMNS = columns_of(
 TREND_POP_COLUMNS = columns_of(GroupTrend, "consume_mode", "ready_count", "invisible_count", "due_count", "retry_count")
 
 
+_POPPED = frozenset({"invisible_count", "due_count"})
 _NAMED, _NAME = 3, 40
 _MANY_NAMED = 10
 _MEMBERS = Column("member_count", "members", CellKind.COUNT)
@@ -251,6 +253,8 @@ def _group_columns(lag: CurrentLag, request: LagRequest) -> Sequence[Column]:
     columns = (*columns, *CONSUMER_COLUMNS) if request.with_consumers else columns
     if any(group.consume_mode is not None for group in lag.report.groups):
         columns = (*columns, *POP_COLUMNS)
+    if any(group.ready_count is not None and group.invisible_count is None for group in lag.report.groups):
+        columns = tuple(replace(column, none="?") if column.key in _POPPED else column for column in columns)
     if any(gap.part in OF_LAG for gap in lag.gaps):
         at_least = {column.key: column for column in _AT_LEAST}
         columns = tuple(at_least.get(column.key, column) for column in columns)

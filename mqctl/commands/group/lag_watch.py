@@ -120,7 +120,7 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, display
         with step_progress() as report:
             code, last = wait(looks, condition, report)
     if last is not None:
-        answer(lag_document(last, narrow, display), last.gaps, output, minor=last.minor_gaps)
+        answer(lag_document(last, narrow, display), last.open_gaps, output, minor=last.side_gaps)
     return code
 
 
@@ -188,7 +188,7 @@ def watch(rounds_of_looks: Iterator[Round], output: Output, condition: Condition
         else:
             if item.number > 1 and output in (Output.TABLE, Output.WIDE):
                 sys.stdout.write("\n")
-            code = answer(document, lag.gaps, output, minor=lag.minor_gaps)
+            code = answer(document, lag.open_gaps, output, minor=lag.side_gaps)
         if condition is not None:
             truth = judge_condition(condition, lag)
             if truth:

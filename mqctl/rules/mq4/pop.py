@@ -47,7 +47,7 @@ def revive_stands_still(case: Case) -> Iterator[Verdict]:
     """Popped messages are due for another try for long, and the broker does not put them into the retry topic."""
     for share in case.broker.pop:
         late_ms = 0 if share.oldest_due_ms is None else case.now_ms - share.oldest_due_ms
-        due_count = share.due_count - share.ordered_due_count
+        due_count = (share.due_count or 0) - share.ordered_due_count
         if due_count and late_ms >= case.settings.scaled(case.settings.revive_late_ms):
             yield Verdict(
                 subject=_share(case, share),
@@ -131,7 +131,7 @@ def held_too_long(case: ClusterCase) -> Iterator[Verdict]:
     shares = summed_shares(share for broker in case.snapshot.brokers for share in broker.pop)
     for view in case.views:
         for (group, topic), share in shares.items():
-            if group != view.group or not share.invisible_ms:
+            if group != view.group or not share.invisible_ms or share.invisible_count is None:
                 continue
             rates = [item for info in view.running.values() for item in info.rates if item.topic == topic]
             slowest_ms = round(max((item.consume_rt_ms for item in rates), default=0))

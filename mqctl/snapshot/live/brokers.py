@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
 T = TypeVar("T")
 # What a broker answers that does not know a request: 328 before 4.9.4, 402 before 5.0.
 _NOT_SUPPORTED = frozenset({int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)})
-_PULLING = MessageRequestModes()
+PULLING = MessageRequestModes()
 _NOBODY = frozenset({1})
 # Masters look every 100 ms for something to send: a slave that follows gets there within the sum.
 _AGAIN_MS = (0, 50, 100, 200)
@@ -377,7 +377,7 @@ def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
             if broker.loss is not None:
                 broker.request_modes = broker.loss
             elif _is_old(asking, broker):
-                broker.request_modes = _PULLING
+                broker.request_modes = PULLING
             else:
                 questions.append((number, broker))
     places = dict(questions)
@@ -385,7 +385,7 @@ def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
     for number, modes in answers.values.items():
         places[number].request_modes = modes
     for number, error in answers.errors.items():
-        places[number].request_modes = _PULLING if refused_with(error, _NOT_SUPPORTED) else error
+        places[number].request_modes = PULLING if refused_with(error, _NOT_SUPPORTED) else error
 
 
 def release_heard(asking: Asking, broker: LiveBroker) -> str | None:

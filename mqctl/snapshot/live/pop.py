@@ -1,7 +1,7 @@
 """POP consumption of live brokers: request modes, and what the newest records of pops say.
 
-No request tells what is invisible. The records do: of the timer topic the newest are read, of the revive topic all
-that is not done with, both up to a limit. A limit that was reached is named, unless brokers count no more records in
+No request tells what is invisible. The records do, unless the broker keeps pops elsewhere: of the timer topic the
+newest are read, of the revive topic all that is not done with, both up to a limit. A limit that was reached is named, unless brokers count no more records in
 their timers than were read. Batches of ordered pops are in no record: they count as ready.
 
 Offsets are asked for last, after the ends of queues: what moves in between makes less ready, and never more than is.
@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, UnsupportedError
 from mqctl.model.config import TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.names import REVIVE_GROUP, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic, revive_topic
@@ -21,7 +21,7 @@ from mqctl.model.pop_share import PopShare
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import ConsumerOffsetTable, TimerCount
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes, split_offset_key
+from mqctl.snapshot.live.brokers import PULLING, LiveBroker, ask_request_modes, split_offset_key
 from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
 from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares, unknown_modes
 from mqctl.text import sentence
@@ -40,15 +40,19 @@ def gather_pop(
         groups: those that are asked for; none for all.
     """
     ask_request_modes(asking, brokers)
+    engines = _engines(asking, brokers)
     shares_by_broker = {}
     for number, broker in enumerate(brokers):
         if isinstance(broker.request_modes, MqctlError):
             broker.gaps.append(Gap.of(Part.POP, broker.request_modes))
             continue
+        elsewhere = engines.get(number)
+        if elsewhere is not None:
+            broker.gaps.append(elsewhere)
         modes = {(mode.consumer_group, mode.topic): mode.mode for mode in broker.request_modes or ()}
         broker.gaps += unknown_modes({key: mode for key, mode in modes.items() if not groups or key[0] in groups})
         try:
-            shares = _shares(asking, broker, modes, now_ms)
+            shares = _shares(asking, broker, modes, now_ms, in_records=elsewhere is None)
         except MqctlError as failure:
             broker.gaps.append(Gap.of(Part.POP, failure))
             continue
@@ -56,8 +60,42 @@ def gather_pop(
     return shares_by_broker
 
 
+def _engines(asking: Asking, brokers: list[LiveBroker]) -> dict[int, Gap]:
+    """Returns why records do not tell what is invisible, of brokers of which that is so or not known, by number."""
+    wanted = [(number, item) for number, item in enumerate(brokers) if not isinstance(item.request_modes, MqctlError)]
+    unasked = [
+        (number, item.address.address, ask.broker_settings())
+        for number, item in wanted
+        if not item.config and item.request_modes is not PULLING
+    ]
+    answers = asking.put(unasked)
+    for number, settings in answers.values.items():
+        brokers[number].config = settings
+    engines = {number: Gap.of(Part.POP, error) for number, error in answers.errors.items()}
+    for number, item in wanted:
+        setting = next((name for name in _ELSEWHERE if item.config.get(name) == "true"), None)
+        if setting is not None:
+            engines[number] = Gap.of(Part.POP, UnsupportedError(_ELSEWHERE[setting]))
+    return engines
+
+
+_ELSEWHERE = {
+    "popConsumerKVServiceEnable": sentence(
+        "pops-in-database",
+        "the broker keeps what is popped in a RocksDB database (popConsumerKVServiceEnable), and no request tells what "
+        "is invisible",
+    ),
+    "enablePopBufferMerge": sentence(
+        "pops-in-buffer",
+        "the broker keeps what is popped in its memory first (enablePopBufferMerge), and no request tells what is "
+        "invisible",
+    ),
+}
+"""Settings with which a broker does not write every pop into records at once."""
+
+
 def _shares(
-    asking: Asking, broker: LiveBroker, modes: Mapping[tuple[str, str], str], now_ms: int
+    asking: Asking, broker: LiveBroker, modes: Mapping[tuple[str, str], str], now_ms: int, *, in_records: bool
 ) -> tuple[PopShare, ...]:
     """Raises MqctlError: the broker does not tell."""
     bounds = _bounds(asking, broker, [(TIMER_TOPIC, 0)])
@@ -93,7 +131,8 @@ def _shares(
         names |= {name, original} if original != name else set()
     bounds |= _bounds(asking, broker, _queues(config, names))
     offsets = _offsets(asking.cluster.ask(address, ask.all_consumer_offsets(), asking.deadline))
-    return pop_shares(ledger, PopNotes(bounds=bounds, offsets=offsets, revived=revived, modes=modes), now_ms)
+    notes = PopNotes(bounds=bounds, offsets=offsets, revived=revived, modes=modes, in_records=in_records)
+    return pop_shares(ledger, notes, now_ms)
 
 
 def _in_wheel(asking: Asking, broker: LiveBroker, revive: str) -> TimerCount | None:

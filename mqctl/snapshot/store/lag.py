@@ -13,14 +13,14 @@ from mqctl.snapshot.store.moment import store_origin
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.config_files import ORDER_INFOS, REQUEST_MODES, TOPICS, queue_counts
-from mqctl.store.directory import StoreDirectory
+from mqctl.store.directory import POP_DATABASE, StoreDirectory, is_rocksdb
 
 
 def may_pop(reading: Reading) -> bool:
     """Tells whether anything of a store can be of POP consumption, so that most need not read for it."""
     if any(topic.startswith(REVIVE_TOPIC_PREFIX) for topic, _ in reading.bounds):
         return True
-    if (TIMER_TOPIC, 0) in reading.bounds:
+    if (TIMER_TOPIC, 0) in reading.bounds or is_rocksdb(reading.store.path / POP_DATABASE):
         return True
     return any(reading.config(name).state.source is not FileSource.NONE for name in (ORDER_INFOS, REQUEST_MODES))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.errors import MqctlError
 from mqctl.model.counts import counted
-from mqctl.model.gap import Part
+from mqctl.model.gap import Cause, Part
 from mqctl.model.names import REVIVE_GROUP, REVIVE_TOPIC_PREFIX, TIMER_TOPIC
 from mqctl.model.pop_share import PopShare
 from mqctl.protocol.bodies_pop import MessageRequestModes, OrderInfo, OrderInfos
@@ -12,7 +12,14 @@ from mqctl.protocol.body import BodyError
 from mqctl.snapshot.pop_records import PopLedger, PopNotes, pop_shares, unknown_modes
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store import config_files as configs
+from mqctl.store.directory import POP_DATABASE, is_rocksdb
 from mqctl.text import sentence
+
+_IN_DATABASE = sentence(
+    "pops-in-store-database",
+    "kvStore holds what is popped of a broker with popConsumerKVServiceEnable; it is not read, and records do not tell "
+    "what is invisible",
+)
 
 
 def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
@@ -38,6 +45,9 @@ def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
                 lost=counted(lost + ledger.unreadable_count, "record"),
             ),
         )
+    in_records = not is_rocksdb(reading.store.path / POP_DATABASE)  # it stays when a broker is set back to records
+    if not in_records:
+        reading.miss(Part.POP, _IN_DATABASE, cause=Cause.UNREADABLE)
     offsets = {
         (group, topic, queue_id): offset
         for (topic, group), queues in reading.offset_table.offsets.items()
@@ -51,6 +61,7 @@ def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
         revived={queue: at for (group, _, queue), at in offsets.items() if group == REVIVE_GROUP},
         modes=modes,
         batches=_batches(reading),
+        in_records=in_records,
     )
     return pop_shares(ledger, notes, now_ms)
 

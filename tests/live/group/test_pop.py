@@ -19,9 +19,11 @@ from mqctl.client.message.received import Consumed
 from mqctl.model.names import pop_retry_topic
 from mqctl.protocol.bodies_pop import MessageRequestMode, PopCheckPoint
 from mqctl.protocol.receipts import Receipt
+from mqctl.protocol.requests_admin import UpdateBrokerConfig
 from mqctl.protocol.requests_pop import ChangeInvisibleTime, ChangeInvisibleTimeReply, SetMessageRequestMode
 from mqctl.store.record_writer import Incoming
 from tests.client.consuming import Heard, wait_until
+from tests.each import each
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.wire import Peer
@@ -74,6 +76,62 @@ def test_the_figures_of_a_recorded_store_are_what_is_known_of_it(mqctl: Run, tmp
         assert "members not read: a store does not show who is online" in shown.stderr
         assert "members are not known" in mqctl(*describe).stdout
     assert mqctl("group", "describe", "-g", "G1", "--at", "now").exit_code == 64
+
+
+@each("files", [("CURRENT",), ("MANIFEST-000005", "000012.sst"), ()])
+def test_pops_that_a_store_keeps_in_a_database_are_not_counted_from_records(
+    mqctl: Run, tmp_path: Path, files: tuple[str, ...]
+) -> None:
+    known = truth()
+    store = unpack_recorded_store(tmp_path / "-".join(files))
+    (store / "kvStore").mkdir()
+    for name in files:
+        (store / "kvStore" / name).write_bytes(b"x")
+    outcome = mqctl("group", "lag", "--store", store, "--at", known["state_read_ms"], "-o", "json")
+    gaps = {gap["key"] for gap in outcome.json.get("unavailable", ())}
+    assert gaps == ({"pops-in-store-database"} if files else set())
+    assert (outcome.exit_code != 0) == bool(files)
+    for row in (row for row in outcome.json["groups"] if row["ready_count"] is not None):
+        assert (row["invisible_count"] is None, row["due_count"] is None) == (bool(files), bool(files))
+        assert row["retry_count"] is not None
+
+
+@each(
+    "setting, key",
+    [
+        ("popConsumerKVServiceEnable=true", "pops-in-database"),
+        ("enablePopBufferMerge=true", "pops-in-buffer"),
+        ("popConsumerKVServiceInit=true", None),
+    ],
+)
+def test_pops_that_a_broker_keeps_elsewhere_are_not_counted_from_records(
+    mqctl: Run, setting: str, key: str | None
+) -> None:
+    """What is ready, and what waits in retry topics, is known all the same."""
+    with EmbeddedCluster(version="5.3.3") as cluster, Peer(cluster.broker().address, version=479) as peer:
+        env = {"MQCTL_NAMESRV": cluster.namesrv}
+        for number in range(6):
+            assert peer.call(send("Shared", queues=1), f"{number}".encode()).code == 0
+        mode = MessageRequestMode(topic="Shared", consumer_group="GP", mode="POP", pop_share_queue_num=8)
+        assert peer.call(SetMessageRequestMode(), mode.to_bytes()).code == 0
+        popped(pop(peer, "Shared", "GP", max_msg_nums=4, invisible_time=600_000))
+        assert peer.call(UpdateBrokerConfig(), setting.encode()).code == 0
+        outcome = mqctl("group", "lag", "-g", "GP", "-o", "json", env=env)
+        (row,) = (row for row in outcome.json["groups"] if row["topic"] == "Shared")
+        assert (row["ready_count"], row["retry_count"], row["consume_mode"]) == (2, 0, "POP")
+        assert (row["invisible_count"], row["due_count"]) == ((4, 0) if key is None else (None, None))
+        gaps = {gap["key"] for gap in outcome.json.get("unavailable", ())}
+        assert (gaps, outcome.exit_code == 0) == (({key}, False) if key else (set(), True))
+        wait = ("group", "lag", "-g", "GP", "--until", "invisible<9", "--timeout", "1s", "--every", "200ms")
+        assert mqctl(*wait, env=env).exit_code == (3 if key else 0)
+        if key is not None:
+            table = mqctl("group", "lag", "-g", "GP", env=env)
+            assert "?" in table.stdout
+            exported = mqctl("export", "prometheus", "--once", env=env).stdout.splitlines()
+            values = [line.rsplit(" ", 1)[1] for line in exported if line.startswith("mqctl_group_invisible_messages{")]
+            assert set(values) == {"NaN"}
+            unjudged = mqctl("doctor", "GP", "-o", "json", env=env).json["not_judged"]
+            assert {"MQ416", "MQ421", "MQ425"} <= {item["code"] for item in unjudged}
 
 
 def test_what_was_popped_in_order_comes_back_without_the_revive_service(mqctl: Run, tmp_path: Path) -> None:
