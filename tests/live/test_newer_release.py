@@ -12,6 +12,7 @@ from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topi
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.names import ROCKSDB_HALF_TOPIC
 from mqctl.model.release import NEWEST, release_text
 from mqctl.protocol.codes import RequestCode, version_ordinal
 from mqctl.protocol.requests_admin import GetAllTopicConfig, GetBrokerConfig
@@ -170,3 +171,32 @@ def test_an_engine_that_no_request_tells_about_is_named(mqctl: Run, empty: Embed
     answer = mqctl(*words, "-n", empty.namesrv, "-o", "json")
     gaps = {gap["key"] for gap in answer.json.get("unavailable", [])}
     assert (gaps, answer.exit_code != 0) == ({key} if key else set(), key is not None)
+
+
+@each("words", [("delay", "levels"), ("transaction", "list")])
+def test_an_engine_that_a_broker_does_not_tell_is_not_taken_for_files(
+    mqctl: Run, empty: EmbeddedCluster, words: tuple[str, ...]
+) -> None:
+    """A broker of 5.4.0 or newer has the topics of transactions in RocksDB from its start."""
+    empty.reset()
+    address = empty.broker("broker-a").address
+    with Links() as links, Peer(address) as peer:
+        links.ask(address, put_topic(TopicConfig(name="Pay")), Deadline(60_000))
+        body = peer.call(GetAllTopicConfig()).body
+    listed = body.replace(b'"Pay"', f'"{ROCKSDB_HALF_TOPIC}"'.encode())
+    empty.fault(RequestCode.GET_ALL_TOPIC_CONFIG, Answer(0, body=listed))
+    told = mqctl(*words, "-n", empty.namesrv, "-o", "json")
+    assert (told.exit_code, told.json.get("unavailable", [])) == (0, [])
+    empty.fault(RequestCode.GET_BROKER_CONFIG, Answer(16, remark="no permission"))
+    refused = mqctl(*words, "-n", empty.namesrv, "-o", "json")
+    parts = {gap["part"] for gap in refused.json["unavailable"]}
+    assert {"delay": "delay-timers", "transaction": "transactions"}[words[0]] in parts
+    assert refused.exit_code != 0
+    empty.reset()
+    empty.fault(RequestCode.GET_ALL_TOPIC_CONFIG, Answer(0, body=listed))
+    empty.fault(RequestCode.GET_BROKER_CONFIG, Answer(0, body=DATABASE))
+    kept = mqctl(*words, "-n", empty.namesrv, "-o", "json")
+    assert {gap["key"] for gap in kept.json["unavailable"]} == {f"{words[0]}s-in-database".replace("delay", "timer")}
+
+
+DATABASE = b"timerRocksDBEnable=true\ntransRocksDBEnable=true\ntransWriteOriginTransHalfEnable=false\n"

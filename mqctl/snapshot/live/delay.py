@@ -18,7 +18,7 @@ from mqctl.model.spans import HOUR_MS
 from mqctl.protocol.bodies_cluster import DelayOffsetTable
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
-from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of, release_heard
 from mqctl.snapshot.live.delay_queue import LevelQuestion, queue_state
 from mqctl.snapshot.live.messages import sure_bounds
 from mqctl.text import sentence
@@ -104,6 +104,9 @@ def _add_timers(asking: Asking, brokers: dict[int, LiveBroker], states: dict[int
     for number, broker in brokers.items():
         if _in_database(broker):
             broker.miss(Part.DELAY_TIMERS, UnsupportedError(_IN_DATABASE))
+        elif unknown := [gap for gap in broker.gaps if gap.part is Part.CONFIG]:
+            if (release_heard(asking, broker) or "V5").startswith("V5"):
+                broker.gaps.append(replace(unknown[0], part=Part.DELAY_TIMERS))
         elif _turns_wheel(broker):
             timed[number] = broker
     answers = asking.put((number, item.address.address, ask.timer_metrics()) for number, item in timed.items())

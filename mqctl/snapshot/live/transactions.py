@@ -8,7 +8,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, UnsupportedError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.message import PRODUCER_GROUP, Message
-from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, ROCKSDB_HALF_TOPIC, TRANSACTION_GROUP
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import TransactionState
@@ -37,7 +37,8 @@ def gather_live_transactions(
     addresses = asking.cluster.brokers(asking.deadline)
     brokers = masters_of(list_brokers(asking, addresses, scope))
     ask_topics(asking, brokers)
-    ask_settings(asking, [item for item in brokers if HALF_TOPIC in item.topics])  # limit of checks, and the engine
+    # Of the limit of checks, and of the engine: a broker may never have had a half message that is in no database.
+    ask_settings(asking, [item for item in brokers if HALF_TOPIC in item.topics or ROCKSDB_HALF_TOPIC in item.topics])
     states = transaction_states(asking, brokers, limit=limit)
     location = ";".join(asking.cluster.name_servers.addresses())
     snapshot = ClusterSnapshot(
@@ -68,6 +69,8 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
     for number, broker in enumerate(brokers):
         if _in_database(broker):
             broker.miss(Part.TRANSACTIONS, UnsupportedError(_IN_DATABASE))
+        elif ROCKSDB_HALF_TOPIC in broker.topics and not broker.lost:
+            broker.gaps += [replace(gap, part=Part.TRANSACTIONS) for gap in broker.gaps if gap.part is Part.CONFIG]
         if broker.lost or any(gap.part is Part.TOPICS for gap in broker.gaps):
             broker.gaps.append(replace(broker.gaps[0], part=Part.TRANSACTIONS))
         elif HALF_TOPIC in broker.topics:
