@@ -76,6 +76,7 @@ class StoreDirectory:
     path: Path
     commit_log_paths: tuple[Path, ...] = field(default=())
     _uncut: bool = field(default=False, repr=False)
+    _logged: bool = field(default=False, repr=False)
 
     @classmethod
     def open(cls, path: Path, *, commit_log_paths: Sequence[Path] = ()) -> StoreDirectory:
@@ -144,6 +145,15 @@ class StoreDirectory:
     def _end_of(self, log: CommitLog) -> int:
         return log.find_end(self._last_entry_of(replace(self, _uncut=True))).offset
 
+    def with_logged_entries(self) -> StoreDirectory:
+        """Returns the store with the entries of queues in RocksDB that a killed broker did not write, and makes of its
+        log when it starts."""
+        return self if self._logged else replace(self, _logged=True)
+
+    def as_written(self) -> StoreDirectory:
+        """Returns the store with the entries that were written, and no others."""
+        return replace(self, _logged=False) if self._logged else self
+
     def up_to_now(self) -> StoreDirectory:
         """Returns the store as far as it is written when its parts are looked at, beyond the cut."""
         return replace(self, _uncut=True)
@@ -175,7 +185,8 @@ class StoreDirectory:
             return None
         from mqctl.store.rocksdb import converted
 
-        return converted(self.path, self._databases)
+        log = self.commit_log.directories if self._logged and not self.is_written else ()
+        return converted(self.path, self._databases, [path for path in log if path.is_dir()])
 
     def place_of(self, part: str) -> Path:
         """Returns where the files of `consumequeue` or of `config/<name>` are to be read."""

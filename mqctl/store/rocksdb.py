@@ -4,7 +4,7 @@ A database is opened in a folder of our own that holds copies of its small files
 links to its tables, which RocksDB never changes once they are there: opening writes into its folder even for reading
 only, and a broker that runs keeps the lock. What is in it is put beside as the files that a broker with
 `storeType=default` would have, once for all readers of a store as it stands. What a running broker has not flushed to a
-table or a log is not seen.
+table or a log is not seen; of a broker that was killed readers get it from the commit log.
 
 Layouts: `RocksDBConsumeQueueTable`, `RocksDBConsumeQueueOffsetTable`, `RocksDBTopicConfigManager`,
 `RocksDBSubscriptionGroupManager` and `RocksDBConsumerOffsetManager` of 5.3.3.
@@ -21,7 +21,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import cache
@@ -30,10 +30,12 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
-from mqctl.errors import StorageError
+from mqctl.errors import MqctlError, StorageError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.numbers import decimal
 from mqctl.store.known_parts import Kept
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
+from mqctl.store.log_tail import entries_behind
 from mqctl.store.own_files import new_stream, write_whole
 from mqctl.store.plain_files import reading_error
 from mqctl.store.rocksdb_database import DatabaseError, Families, open_copy
@@ -60,6 +62,7 @@ _CHECKPOINT = b"\0\0\0\x10\1CHECKPOINT_TOPIC\1"
 _QUEUE_AND_OFFSET = Struct(">icq")
 _QUEUE = Struct(">i")
 _ENTRY = Struct(">qiqq")
+_PHYSICAL = Struct(">qi")
 _BOUND = Struct(">qq")
 _BOUNDS = (b"max", b"min")
 _CONFIG_FAMILIES = frozenset({"default", "kvDataVersion", "forbidden"})
@@ -158,12 +161,14 @@ def can_read() -> bool:
     return True
 
 
-def converted(store: Path, databases: Iterable[str]) -> Converted | None:
+def converted(store: Path, databases: Iterable[str], log: Sequence[Path] = ()) -> Converted | None:
     """Returns what some databases of a store hold, as files; None without the library.
 
     Args:
         databases: their folders below the store; what another one than those of `CONFIGS` and the queues' holds is not
             known here.
+        log: directories of the commit log, where queues are to have the entries that a broker makes of it; none for
+            those that are in the database.
 
     Raises:
         StorageError, PermissionDeniedError: a folder cannot be listed, or there is no room for the files.
@@ -171,24 +176,25 @@ def converted(store: Path, databases: Iterable[str]) -> Converted | None:
     parts = tuple(part for part in databases if part == QUEUES or part in CONFIGS)
     if not parts or not can_read():
         return None
-    return _made(store.resolve(), parts, _state_of(store, parts))
+    folders = tuple(path.resolve() for path in log)
+    return _made(store.resolve(), parts, folders, _state_of(store, parts, folders))
 
 
-def _state_of(store: Path, parts: tuple[str, ...]) -> str:
-    """Digests names, sizes and times of the databases' files: another state is converted anew."""
+def _state_of(store: Path, parts: tuple[str, ...], log: tuple[Path, ...]) -> str:
+    """Digests names, sizes and times of the databases' files, and of the log's: another state is converted anew."""
     digest = hashlib.sha256(f"{_FORM} {store.resolve()}".encode())
-    for part in parts:
+    for folder in (*(store / part for part in parts), *log):
         try:
-            files = sorted((each.name, each.stat()) for each in os.scandir(store / part))
+            files = sorted((each.name, each.stat()) for each in os.scandir(folder))
         except OSError as error:
-            raise reading_error(store / part, error) from error
+            raise reading_error(folder, error) from error
         for name, status in files:
-            digest.update(f"{part}/{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+            digest.update(f"{folder}/{name} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:24]
 
 
 @cache
-def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
+def _made(store: Path, parts: tuple[str, ...], log: tuple[Path, ...], state: str) -> Converted:
     """Converts once for all processes of a user that read this state; the last of them removes the files at its end."""
     home = Path(tempfile.gettempdir())
     try:
@@ -196,7 +202,7 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
         root = home / state
         _sweep(home)
         while not _hold(root):
-            _make(store, parts, root)
+            _make(store, parts, log, root)
         note = json.loads((root / _NOTE).read_text(encoding="utf-8"))
     except OSError as error:
         raise StorageError(
@@ -261,12 +267,12 @@ def _sweep(home: Path) -> None:
             os.close(descriptor)
 
 
-def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
+def _make(store: Path, parts: tuple[str, ...], log: tuple[Path, ...], root: Path) -> None:
     scratch = Path(tempfile.mkdtemp(dir=root.parent))
     try:
         with new_stream(scratch / _LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            note = _convert(store, parts, scratch)
+            note = _convert(store, parts, log, scratch)
             write_whole(scratch / _NOTE, json.dumps(note).encode(), durable=False)
             with suppress(FileExistsError):
                 scratch.rename(root)
@@ -277,7 +283,7 @@ def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, Any]:
+def _convert(store: Path, parts: tuple[str, ...], log: tuple[Path, ...], root: Path) -> dict[str, Any]:
     """Writes the files, and returns what `Converted` has of them."""
     problems: dict[str, str] = {}
     left_out: dict[str, str] = {}
@@ -287,7 +293,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, Any]:
             with open_copy(store / part, root) as families:
                 unknown += _unknown(families, part)
                 if part == QUEUES:
-                    left_out = _Queues(root / QUEUES).write(families)
+                    left_out = _Queues(root / QUEUES).write(families, log)
                 else:
                     _write_config(part, families, root / "config")
                     newest = max(each.stat().st_mtime for each in (store / part).iterdir())
@@ -308,16 +314,22 @@ class _Queues:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._rows = self._fillers = 0
-        self._written: set[tuple[str, int]] = set()
+        self._written: dict[tuple[str, int], _QueueFiles] = {}
+        self._dispatched = 0
         self._left_out: dict[str, str] = {}
 
-    def write(self, families: Families) -> dict[str, str]:
+    def write(self, families: Families, log: Sequence[Path]) -> dict[str, str]:
         """Writes the files of all queues and returns what is not among them.
+
+        Args:
+            log: see `converted`.
 
         Raises:
             DatabaseError: the rows are damaged, or more than a database of a broker has.
         """
         self._write_entries(families)
+        if log:
+            self._add_logged(log)
         ends: dict[tuple[str, int], int] = {}
         for key, value in families.rows("offset"):
             if key.startswith(_CHECKPOINT):
@@ -361,13 +373,32 @@ class _Queues:
                 )
                 files.begin_anew(offset)
             files.put(offset, value)
+            physical, size = _PHYSICAL.unpack_from(value)
+            self._dispatched = max(self._dispatched, physical + size)
         if files is not None:
             files.close()
 
+    def _add_logged(self, log: Sequence[Path]) -> None:
+        """Adds the entries of records behind the last one that has one; what the log does not give is missing still."""
+        try:
+            missing = entries_behind(log, self._dispatched)
+        except MqctlError:  # whoever reads the log says so
+            return
+        for place, entries in missing.items():
+            files = self._written.get(place)
+            if files is None:
+                files = self._files_of(place, entries[0][0])
+            else:
+                files.reopen()
+            for offset, entry in entries:
+                if offset >= files.end and offset - files.end <= _FILE_ENTRIES:
+                    files.put(offset, entry)
+            files.close()
+
     def _files_of(self, place: tuple[str, int], first: int) -> _QueueFiles:
-        self._written.add(place)
-        self._check_count(len(self._written))
-        return _QueueFiles(self._root / place[0] / str(place[1]), first)
+        self._check_count(len(self._written) + 1)
+        self._written[place] = files = _QueueFiles(self._root / place[0] / str(place[1]), first)
+        return files
 
     def _check_count(self, queues: int) -> None:
         if queues > _MOST_QUEUES:
@@ -518,10 +549,16 @@ class _QueueFiles:
         self._first = self.end = first
         self._begin()
 
+    def reopen(self) -> None:
+        """Goes on behind the last entry, after `close`."""
+        self._file = self._path.open("r+b")
+        begun = decimal(self._path.name) or 0
+        self._file.seek(self.end * QUEUE_ENTRY_BYTES - begun)
+
     def _begin(self) -> None:
         self.close()
-        path = self._directory / f"{self.end * QUEUE_ENTRY_BYTES:020d}"
-        self._file = new_stream(path)
+        self._path = self._directory / f"{self.end * QUEUE_ENTRY_BYTES:020d}"
+        self._file = new_stream(self._path)
         self._file.truncate(_FILE_ENTRIES * QUEUE_ENTRY_BYTES)
 
     def put(self, offset: int, value: bytes) -> None:

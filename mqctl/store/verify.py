@@ -119,7 +119,7 @@ def verify(store: StoreDirectory, progress: Progress | None = None, *, spread: S
     Raises:
         StorageError, PermissionDeniedError: the operating system refuses to read a directory.
     """
-    report = progress or _silent
+    report, store = progress or _silent, store.as_written()
     queues, index = QueueVerifier(store, report), IndexVerifier(store, report)
     queues.prepare()
     index.prepare()
@@ -147,7 +147,7 @@ def verify(store: StoreDirectory, progress: Progress | None = None, *, spread: S
 
 def verify_part(store: StoreDirectory, plan: VerifyPlan, files: range, progress: Progress | None = None) -> VerifyPart:
     """Verifies the files of the log with the numbers `files`, and what of queues and index leads there."""
-    report = progress or _silent
+    report, store = progress or _silent, store.as_written()
     log, queues = LogVerifier(store, report), QueueVerifier(store, report, plan.queues)
     index = IndexVerifier(store, report, plan.index)
     for table in log.windows(files):

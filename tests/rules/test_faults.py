@@ -14,6 +14,7 @@ from mqctl.model.gap import Part
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.probe import SendProbe
 from mqctl.model.snapshot import BrokerSnapshot
+from mqctl.model.storage_state import QueueBehind
 from mqctl.rules import RULES, diagnose
 from tests.each import each
 from tests.rules.live_snapshots import LIVE
@@ -103,6 +104,18 @@ def _severities(broker: BrokerSnapshot) -> dict[str, Severity]:
 def test_backlog_turns_from_nothing_to_warning_to_error(age_ms: int, severity: Severity | None) -> None:
     broker = replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 0, 500, age_ms),))
     assert _severities(broker).get("MQ401") == severity
+
+
+@each("log_end, fires", [(None, True), (1_100, True), (1_199, True), (1_200, False), (1_500, False)])
+def test_no_offset_is_beyond_a_queue_that_lacks_what_the_log_has(log_end: int | None, fires: bool) -> None:
+    assert HEALTHY.storage is not None
+    behind = (
+        () if log_end is None else (QueueBehind(topic="Pay", queue_id=0, max_offset=1_000, log_max_offset=log_end),)
+    )
+    storage = replace(HEALTHY.storage, behind=behind)
+    broker = replace(HEALTHY, storage=storage, consumer_offsets=(offset("G", "Pay", 0, 1_200),))
+    found = _severities(broker)
+    assert ("MQ404" in found, "MQ103" in found) == (fires, bool(behind))
 
 
 @each("age_ms, fires", [(70 * HOUR - 1, False), (70 * HOUR, True)])

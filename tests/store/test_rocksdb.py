@@ -88,13 +88,22 @@ def in_files(root: Path) -> Path:
 
 
 def in_rocksdb(
-    root: Path, *, change: Callable[[dict[bytes, bytes]], None] = lambda _: None, **more_families: dict[bytes, bytes]
+    root: Path,
+    *,
+    change: Callable[[dict[bytes, bytes]], None] = lambda _: None,
+    flushed: int | None = None,
+    **more_families: dict[bytes, bytes],
 ) -> Path:
-    """The same store as a broker with storeType=defaultRocksDB has it; `change` alters its queue entries."""
+    """The same store as a broker with storeType=defaultRocksDB has it; `change` alters its queue entries, `flushed` is
+    how many records have theirs on the disk."""
     builder = built(root)
     shutil.rmtree(root / "consumequeue")
     entries, bounds = {}, {}
-    for (topic, queue_id), queue in builder.entries.items():
+    ends = sorted(entry[0] for queue in builder.entries.values() for entry in queue)[:flushed]
+    for (topic, queue_id), whole in builder.entries.items():
+        queue = [entry for entry in whole if entry[0] in ends]
+        if not queue:
+            continue
         number = struct.pack(">i", queue_id)
         for offset, entry in enumerate(queue):
             entries[key_of(topic, number, struct.pack(">q", offset))] = struct.pack(">qiqq", *entry, 5)

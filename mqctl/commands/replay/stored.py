@@ -23,7 +23,7 @@ class StoredTopic:
     """One topic of a store, by its commit log alone."""
 
     def __init__(self, store: Path, topic: str) -> None:
-        self._store = StoreDirectory.open(store)
+        self._store = StoreDirectory.open(store).with_logged_entries()
         self._topic = topic
 
     @cached_property

@@ -213,12 +213,17 @@ def about_to_expire(case: Case) -> Iterator[Verdict]:
 def beyond_max(case: Case) -> Iterator[Verdict]:
     """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew.
 
-    A queue of a known topic without a directory is an empty one: that is what the broker makes of it.
+    A queue of a known topic without a directory is an empty one: that is what the broker makes of it. One that lacks
+    messages of the log gets them back when the broker starts, and ends there.
     """
+    storage = case.broker.storage
+    logged = {(item.topic, item.queue_id): item.log_max_offset for item in storage.behind} if storage else {}
     known = {config.name for config in case.broker.topics}
     queues: dict[tuple[str, str], list[QueueLag]] = {}
     for row in case.lags:
         gone = row.state is LagState.NO_QUEUE and row.topic in known
+        if (row.consumer_offset or 0) <= logged.get((row.topic, row.queue_id), -1):
+            continue
         if gone or row.state is LagState.BEYOND_MAX:
             queues.setdefault((row.group, row.topic), []).append(row)
     for rows in queues.values():

@@ -39,7 +39,7 @@ class MessageFinder:
     @classmethod
     def open(cls, path: Path) -> MessageFinder:
         """Opens a store; raises as `StoreDirectory.open` does."""
-        return cls(StoreDirectory.open(path))
+        return cls(StoreDirectory.open(path).with_logged_entries())
 
     def by_queue(self, topic: str, queue_id: int, offset: int | None, count: int) -> FoundMessages:
         """Returns up to `count` messages of a queue from queue offset `offset` (default: the queue's minimum).

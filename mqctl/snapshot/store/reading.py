@@ -70,6 +70,9 @@ class Reading:
     incomplete_queues: set[tuple[str, int]] = field(default_factory=set)
     _configs: dict[str, LoadedConfig] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.store = self.store.with_logged_entries()
+
     def miss(self, part: Part, reason: str, *, subject: GapSubject | None = None, cause: Cause = Cause.DAMAGED) -> None:
         """Notes that `part`, or what `subject` says of it, could not be read."""
         self.gaps.append(Gap(part=part, cause=cause, reason=reason, subject=subject))

@@ -29,7 +29,7 @@ def count_tags(path: Path, broker_name: str, topics: Iterable[str], names: Itera
         NotFoundError: there is no such directory, or it has none of the topics.
         BadInputError: it is no store, or keeps its queues where they cannot be read.
     """
-    store = StoreDirectory.open(path)
+    store = StoreDirectory.open(path).with_logged_entries()
     reading = Reading(store)
     wanted = set(topics)
     known = {tag_code(name): name for name in names} | {0: ""}

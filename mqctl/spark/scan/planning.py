@@ -59,7 +59,7 @@ def open_store(path: str) -> StoreDirectory:
         NotFoundError: there is no such directory on this host.
         BadInputError: it is no store.
     """
-    return remote_store(path) if is_remote(path) else StoreDirectory.open(local_path(path))
+    return remote_store(path) if is_remote(path) else StoreDirectory.open(local_path(path)).with_logged_entries()
 
 
 def has_queue_files(store: StoreDirectory) -> bool:
