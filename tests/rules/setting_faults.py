@@ -7,7 +7,7 @@ from dataclasses import replace
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.delay_level import DEFAULT_TABLE
-from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
+from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource, TimerTopicState
 from mqctl.model.member import TopicRates
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState
@@ -94,6 +94,22 @@ def with_delays(overdue: int) -> ClusterSnapshot:
     )
     first, *others = base.brokers
     return replace(base, brokers=(replace(first, delay=state), *others))
+
+
+def released(*versions: str) -> ClusterSnapshot:
+    """Brokers of these releases, in the order of their names."""
+    brokers = (replace(item, version=version) for item, version in zip(LIVE.brokers, versions, strict=True))
+    return replace(LIVE, brokers=tuple(brokers))
+
+
+def with_timers(base: ClusterSnapshot, *, closed: bool = False) -> ClusterSnapshot:
+    """Messages of Pay wait in the timer of the first broker; `closed`: the second one takes none of that topic."""
+    state = DelayState(
+        levels=(), table_source=LevelTableSource.GIVEN, timers=(TimerTopicState(topic="Pay", waiting_count=7),)
+    )
+    first, second = base.brokers
+    topics = tuple(replace(item, perm=4) if closed and item.name == "Pay" else item for item in second.topics)
+    return replace(base, brokers=(replace(first, delay=state), replace(second, topics=topics)))
 
 
 def pulling(**config: str) -> ClusterSnapshot:
@@ -282,6 +298,7 @@ SCENES: list[Scene] = [
     ("MQ642", "half", using({"authenticationEnabled": "true", "authorizationEnabled": "false"}), {}),
     ("MQ645", None, using({**DOUBLE_WRITE, "combineCQUseRocksdbForLmq": "false"}), {}),
     ("MQ643", None, using(SYNC), {"process_count": 1, "wanted_count": 2}),
+    ("MQ651", None, released("V5_5_0", "V5_3_3"), {"release_count": 2}),
 ]  # fmt: skip
 
 
@@ -294,6 +311,10 @@ def _closed_to_broadcasting(base: ClusterSnapshot) -> ClusterSnapshot:
 
 
 DOUBLE_SCENES: list[tuple[Scene, str]] = [
+    (
+        ("MQ730", None, with_timers(released("V5_5_0", "V4_9_7")), {"waiting_count": 7, "broker_count": 1}),
+        "MQ651",
+    ),
     (("MQ218", None, _closed_to_broadcasting(_broadcasting()), {"broker_count": 2, "member_count": 2}), "MQ207"),
     (("MQ412", "broadcasting", failing(_broadcasting()), {"failed_share": 0.1}), "MQ207"),
     (("MQ640", "cold", reading_old(2 * HOUR), {}), "MQ401"),
@@ -339,6 +360,8 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ642": using({"aclEnable": "false"}),
     "MQ643": with_slave(SYNC),
     "MQ645": using(DOUBLE_WRITE),
+    "MQ651": released("V5_3_2", "V5_3_3"),
+    "MQ730": with_timers(released("V5_5_0", "V4_9_7"), closed=True),
     "MQ726": after(checking(30, high=40), checking(20)),
     "MQ727": checking(20),
     "MQ729": sending(one=("Pay", "Refund"), two=("Refund", "Pay")),

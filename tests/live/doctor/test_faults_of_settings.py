@@ -170,6 +170,12 @@ FAULTS: dict[str, Fault] = {
     "MQ645": Fault(
         inject=set_to(rocksdbCQDoubleWriteEnable="true", combineCQUseRocksdbForLmq="false"), beside=frozenset({"MQ641"})
     ),
+    "MQ651": Fault(inject=telling(brokerVersionDesc="V4_9_7"), says={"release_count": 2}),
+    "MQ730": Fault(
+        inject=all_of(telling(brokerVersionDesc="V4_9_7"), typed("DELAY")),
+        beside=frozenset({"MQ651"}),
+        says={"waiting_count": 0, "broker_count": 1},
+    ),
     "MQ643": Fault(
         inject=set_to(brokerRole="SYNC_MASTER", inSyncReplicas="2"), says={"process_count": 1, "wanted_count": 2}
     ),
