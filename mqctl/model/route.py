@@ -117,6 +117,15 @@ class AddressAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenProcess:
+    """One process of a broker name, as it was registered for the last time that is known."""
+
+    broker_id: int
+    address: str
+    last_seen_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeenBroker:
     """A broker name that name servers knew when they were last asked about all brokers from here, or ought to know.
 
@@ -127,6 +136,7 @@ class SeenBroker:
         queue_count, group_count: application queues that it had, and groups with offsets in them or members that
             subscribe them, when these were looked at for the last time; None where they never were.
         answer: what came of asking its address, of one that is missed; None where that was not asked.
+        processes: its processes by their ids, slaves among them.
     """
 
     cluster: str
@@ -137,6 +147,21 @@ class SeenBroker:
     queue_count: int | None = None
     group_count: int | None = None
     answer: AddressAnswer | None = None
+    processes: tuple[SeenProcess, ...] = ()
+
+
+def gone_processes(seen: SeenBroker, registered: Mapping[int, str], now_ms: int) -> tuple[SeenProcess, ...]:
+    """Returns the processes of a broker that were registered within a day and are not, though others of it are.
+
+    One that came back at another address has its id, one that became the master its address; and where as many are
+    registered as were seen, none is missing.
+
+    Args:
+        registered: addresses by id, of all processes of that name.
+    """
+    recent = [item for item in seen.processes if now_ms - item.last_seen_time_ms < RECENT_MS]
+    gone = (item for item in recent if item.broker_id not in registered and item.address not in registered.values())
+    return tuple(gone)[: max(0, len(recent) - len(registered))] if registered else ()
 
 
 def missed_brokers(seen: Iterable[SeenBroker], registered: Set[str], now_ms: int) -> tuple[SeenBroker, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mqctl.model.finding import Finding
 from mqctl.model.route import AddressAnswer, SeenBroker
 from mqctl.render.finding_texts import sentences
 from mqctl.rules import diagnose
-from tests.rules.live_snapshots import BROKERS, LIVE, NOW
+from tests.rules.gone_faults import SLAVE, with_slave_seen
+from tests.rules.live_snapshots import BROKERS, DAY, LIVE, MINUTE, NOW
 
 _LETTERS = st.text(alphabet=st.characters(categories=("L", "N"), include_characters="-_"), min_size=1, max_size=20)
 NAMES = _LETTERS.filter(lambda name: name not in BROKERS)
@@ -73,3 +74,28 @@ def test_one_that_does_not_tell_its_name_is_spoken_of_as_one_that_was_not_asked(
     assert sentences(finding) == sentences(unasked)
     assert not [name for name in evidence(unasked) if name.startswith("answer")]
     assert evidence(finding).get("answer_problem") == problem
+
+
+@given(
+    age_ms=st.integers(0, 3 * DAY),
+    back=st.lists(
+        st.tuples(st.integers(1, 4), st.sampled_from([SLAVE.address, "192.0.2.77:1"])), max_size=2, unique=True
+    ),
+)
+@example(age_ms=MINUTE, back=[])
+@example(age_ms=MINUTE, back=[(2, SLAVE.address)])
+@example(age_ms=MINUTE, back=[(2, "192.0.2.77:1")])
+@example(age_ms=DAY, back=[])
+def test_a_slave_is_missed_for_a_day_unless_its_id_its_address_or_another_process_is_there(
+    age_ms: int, back: list[tuple[int, str]]
+) -> None:
+    world = with_slave_seen(*back, age_ms=age_ms)
+    assert bool(diagnose(world, only=("MQ145",)).findings) == (age_ms < DAY and not back)
+
+
+def test_a_slave_that_vanishes_between_two_looks_is_missed_without_notes() -> None:
+    with_it = with_slave_seen((1, SLAVE.address))
+    earlier = replace(with_it, seen_brokers=(), origin=replace(LIVE.origin, observed_at_ms=NOW - MINUTE))
+    (finding,) = diagnose(replace(LIVE, earlier=earlier), only=("MQ145",)).findings
+    assert (finding.subject.broker, finding.params["broker_id"]) == (BROKERS[0], 1)
+    assert diagnose(replace(with_it, seen_brokers=(), earlier=earlier), only=("MQ145",)).findings == ()

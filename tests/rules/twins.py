@@ -20,6 +20,7 @@ from mqctl.model.thresholds import Settings
 from mqctl.model.transaction_state import TransactionState
 from tests.rules import access_faults as access
 from tests.rules import address_faults as addresses
+from tests.rules import gone_faults as gone
 from tests.rules import live_faults as live
 from tests.rules import observed_faults as observed
 from tests.rules import past_faults as past
@@ -402,6 +403,7 @@ STATES: dict[str, State] = {
     "MQ614": _created_by_hand(),
     "MQ615": live.after(live._producing(1), live._producing(3), 3 * MINUTE),
     "MQ616": live._fixed_lists(),
+    "MQ145": gone.with_slave_seen((1, "192.0.2.77:10911")),
     "MQ617": replace(
         LIVE, seen_brokers=(SeenBroker(cluster="C", name=BROKERS[0], address="192.0.2.8:1", last_seen_time_ms=NOW),)
     ),

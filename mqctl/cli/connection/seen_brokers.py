@@ -6,7 +6,7 @@ What is kept is no more than a help: where it cannot be read or written, a look 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, replace
 from hashlib import sha256
 from time import time
@@ -18,7 +18,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.remark import on_one_line
-from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers
+from mqctl.model.route import RECENT_MS, SeenBroker, SeenProcess, gone_processes, missed_brokers
 from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_whole
 from mqctl.text import sentence
@@ -71,6 +71,7 @@ def with_seen_brokers(snapshot: ClusterSnapshot, target: Expecting, *, whole: bo
             last_seen_time_ms=now_ms,
             queue_count=sizes.get(item.name, (None, None))[0],
             group_count=sizes.get(item.name, (None, None))[1] if whole else None,
+            processes=_processes(item.addresses, now_ms),
         )
         for view in snapshot.name_servers
         for item in view.endpoints
@@ -149,12 +150,44 @@ def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[Se
     """
     now_ms = round(time() * 1000)
     # Of each name the process with the lowest id, the master where there is one.
-    addresses = {item.broker_name: item for item in sorted(brokers, reverse=True)}
+    ordered = sorted(brokers, reverse=True)
+    addresses = {item.broker_name: item for item in ordered}
     now = [
-        SeenBroker(cluster=item.cluster, name=name, address=item.address, last_seen_time_ms=now_ms)
+        SeenBroker(
+            cluster=item.cluster,
+            name=name,
+            address=item.address,
+            last_seen_time_ms=now_ms,
+            processes=_processes({it.broker_id: it.address for it in ordered if it.broker_name == name}, now_ms),
+        )
         for name, item in addresses.items()
     ]
     return _noted(";".join(cluster.name_servers.addresses()), now, now_ms)
+
+
+def tell_gone_processes(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> None:
+    """Tells which processes of brokers were registered within a day and are not, though their brokers are."""
+    registered, now_ms = list(brokers), round(time() * 1000)
+    for seen in note_brokers(cluster, registered):
+        addresses = {item.broker_id: item.address for item in registered if item.broker_name == seen.name}
+        for gone in gone_processes(seen, addresses, now_ms):
+            note(
+                sentence(
+                    "cli-process-not-registered",
+                    "process {broker_id} of {name} ({address}) is not registered any more, and was {age_ms} ago",
+                    broker_id=gone.broker_id,
+                    name=on_one_line(seen.name),
+                    address=on_one_line(gone.address),
+                    age_ms=now_ms - gone.last_seen_time_ms,
+                )
+            )
+
+
+def _processes(addresses: Mapping[int, str], now_ms: int) -> tuple[SeenProcess, ...]:
+    return tuple(
+        SeenProcess(broker_id=number, address=address, last_seen_time_ms=now_ms)
+        for number, address in sorted(addresses.items())
+    )
 
 
 def _size(broker: BrokerSnapshot) -> tuple[int | None, int | None]:
@@ -253,7 +286,19 @@ def _kept(item: object) -> SeenBroker:
     numbers = {name: known.get(name) or 0 for name in _NUMBERS}
     if not all(isinstance(text, str) for text in texts.values()) or any(type(it) is not int for it in numbers.values()):
         raise TypeError("a broker is kept with texts and numbers")
-    return SeenBroker(**known)
+    return SeenBroker(**known, processes=tuple(map(_kept_process, item.get("processes", ()))))
+
+
+def _kept_process(item: object) -> SeenProcess:
+    """Raises TypeError: it is none."""
+    number, address, time_ms = (
+        (item.get("broker_id"), item.get("address"), item.get("last_seen_time_ms"))
+        if isinstance(item, dict)
+        else (None, None, None)
+    )
+    if type(number) is not int or type(time_ms) is not int or not isinstance(address, str):
+        raise TypeError("a process is kept with its id, its address and a time")
+    return SeenProcess(broker_id=number, address=address, last_seen_time_ms=time_ms)
 
 
 def _is_fresh(item: SeenBroker, kept: SeenBroker | None) -> bool:
@@ -261,13 +306,30 @@ def _is_fresh(item: SeenBroker, kept: SeenBroker | None) -> bool:
     if kept is None or (item.last_seen_time_ms or 0) - (kept.last_seen_time_ms or 0) >= _WRITTEN_MS:
         return False
     sized = _sized(item, kept)
-    return (sized.queue_count, sized.group_count) == (kept.queue_count, kept.group_count)
+    return (sized.queue_count, sized.group_count, _places(sized)) == (
+        kept.queue_count,
+        kept.group_count,
+        _places(kept),
+    )
+
+
+def _places(item: SeenBroker) -> set[tuple[int, str]]:
+    return {(each.broker_id, each.address) for each in item.processes}
 
 
 def _sized(item: SeenBroker, kept: SeenBroker | None) -> SeenBroker:
-    """Returns a broker of now with what an earlier look saw of its size, as far as this one did not look."""
+    """Returns a broker of now with what an earlier look saw of its size and its processes, as far as this one did not
+    look; a process that was not seen for a day is forgotten."""
     if kept is None:
         return item
+    oldest_ms = (item.last_seen_time_ms or 0) - RECENT_MS
+    before = {each.broker_id: each for each in kept.processes if each.last_seen_time_ms > oldest_ms}
+    processes = before | {each.broker_id: each for each in item.processes}
     queue_count = kept.queue_count if item.queue_count is None else item.queue_count
     group_count = kept.group_count if item.group_count is None else item.group_count
-    return replace(item, queue_count=queue_count, group_count=group_count)
+    return replace(
+        item,
+        queue_count=queue_count,
+        group_count=group_count,
+        processes=tuple(processes[number] for number in sorted(processes)),
+    )

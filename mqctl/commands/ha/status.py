@@ -47,6 +47,10 @@ def command(
         look.ask(ask_replication, brokers)
         shown = [item.snapshot() for item in brokers]
         unproven = look.unproven(brokers, Part.REPLICATION)
+        if look.asking is not None:
+            from mqctl.cli.connection.seen_brokers import tell_gone_processes
+
+            tell_gone_processes(look.asking.cluster, look.asking.cluster.brokers(look.asking.deadline))
         since_ms = missing_since(look.asking, wanted_times(shown)) if look.asking is not None else {}
     document = status_document(replica_rows(shown, since_ms, now_ms), controller_rows(shown))
     return answer(document, [*broker_gaps(brokers), *unproven], output)

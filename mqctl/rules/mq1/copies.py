@@ -1,15 +1,16 @@
-"""MQ139, MQ140: tables of slaves, and slaves without a connection."""
+"""MQ139, MQ140, MQ145: tables of slaves, slaves without a connection, and processes that are gone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from mqctl.model.finding import Reason, Severity
+from mqctl.model.finding import Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.replication import CopiedTables
-from mqctl.model.route import MASTER_ID
+from mqctl.model.route import MASTER_ID, SeenBroker, SeenProcess, gone_processes
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Unknown, Verdict, restarting, rule
 from mqctl.rules.mq1.replication import of_slave, starting
@@ -180,3 +181,59 @@ def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, missing_bytes=replica.master_end)
         elif master.replication is not None and not master.replication.connections:
             yield of_slave(replica, variant="connection", behind_bytes=replica.behind_bytes)
+
+
+@rule(
+    "MQ145",
+    Severity.WARNING,
+    source="RouteInfoManager.onChannelDestroy",
+    needs=(Part.ROUTES,),
+    playbook="slave-behind",
+    texts=RuleTexts(
+        title="A process of a broker is not registered any more",
+        speaks="a slave was registered a minute ago and is not now",
+        silent="a slave came back at another address, with the same id",
+        what={
+            "": "Process {broker_id} of {broker} ({address}) was registered at {last_seen_time_ms}, and is not now. "
+            "{registered_count:process} of {broker} {registered_count:is/are} registered.",
+        },
+        effect="The messages of {broker} exist in one copy less. Where it was the only slave, a master that dies takes them with "
+        "it, and nothing reads on in its place; a master that waits for its slaves (SYNC_MASTER) refuses sends or delays them.",
+        advice="Start it again, or find out why it ended. If it was taken away on purpose, nothing is left to do: it is forgotten a "
+        "day after it was seen last.",
+        explain="Name servers forget a process as soon as its connection breaks. mqctl notes on this host, at each look, which "
+        "processes are registered, by name and id; so only what was seen from here is missed. Where a controller elects masters, "
+        "MQ141 tells of members that are out of the set.",
+        next_command=_STATUS,
+    ),
+)
+def process_gone(case: ClusterCase) -> Iterator[Verdict]:
+    """Processes that were registered within a day and are not, of brokers of which others are."""
+    registered: dict[str, dict[int, str]] = {}
+    for endpoint in (item for view in case.snapshot.name_servers for item in view.endpoints):
+        registered.setdefault(endpoint.name, {}).update(endpoint.addresses)
+    for seen in _seen_lately(case):
+        there = registered.get(seen.name, {})
+        for gone in gone_processes(seen, there, case.now_ms):
+            if gone.broker_id == MASTER_ID:
+                continue  # MQ609 tells of a master that is gone
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=seen.name),
+                params={"broker": seen.name, "broker_id": gone.broker_id, "address": gone.address},
+                evidence={"last_seen_time_ms": gone.last_seen_time_ms, "registered_count": len(there)},
+            )
+
+
+def _seen_lately(case: ClusterCase) -> Iterator[SeenBroker]:
+    """Yields what was noted before, with what the earlier look of this diagnosis saw."""
+    seen = {item.name: item for item in case.snapshot.seen_brokers}
+    earlier = case.snapshot.earlier
+    for endpoint in (item for view in earlier.name_servers for item in view.endpoints) if earlier else ():
+        known = seen.get(endpoint.name) or SeenBroker(cluster=endpoint.cluster, name=endpoint.name, address=None)
+        moment_ms = case.now_ms - case.window_ms
+        before = {item.broker_id: item for item in known.processes} | {
+            number: SeenProcess(broker_id=number, address=address, last_seen_time_ms=moment_ms)
+            for number, address in endpoint.addresses.items()
+        }
+        seen[endpoint.name] = replace(known, processes=tuple(before[number] for number in sorted(before)))
+    yield from (seen[name] for name in sorted(seen))

@@ -299,6 +299,7 @@ def test_every_rule_that_a_live_cluster_supports_has_a_fault_here_or_beside() ->
         "MQ140",
         "MQ141",
         "MQ142",
+        "MQ145",
         "MQ220",
         "MQ403",
         "MQ628",
