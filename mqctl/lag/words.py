@@ -165,7 +165,7 @@ CAUSES = {
 CURES = {
     "offline": sentence(
         "backlog-cure-offline",
-        "Start the group's consumers (clients of a 5.x proxy are seen with --proxy HOST:PORT). If nobody needs the "
+        "Start the group's consumers (clients of a 5.x proxy are seen with MQCTL_PROXY=HOST:PORT). If nobody needs the "
         "group any more, delete it. If its members broadcast, they keep their offsets themselves, and those at brokers "
         "mean nothing.",
     ),

@@ -471,7 +471,7 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
             "": "Group {group} popped {consumed_count:message} within {window_ms}, and no broker knows a member of it."
         },
         effect="Its members cannot be listed or judged from here.",
-        advice="Its clients probably sit behind a Proxy whose heartbeats the brokers do not have, or a tool pops without heartbeats. Ask the Proxy for its clients: --proxy HOST:PORT.",
+        advice="Its clients probably sit behind a Proxy whose heartbeats the brokers do not have, or a tool pops without heartbeats. Ask the Proxy for its clients: set MQCTL_PROXY=HOST:PORT.",
         explain="Compares committed offsets of two samples and reads when the group popped last: offsets that an administrator moved are not reported. Clients of a Proxy are connected to it and to no broker; what Proxies tell each other through the brokers is read.",
         next_command="mqctl group lag {source} -g {group}",
     ),

@@ -94,7 +94,7 @@ def behind_proxy(group: str, stats_of_brokers: Iterable[ConsumeStats]) -> Gap | 
     reason = sentence(
         "snapshot-handed-out-no-member",
         "messages were handed out within the last minute, and no broker knows a member: "
-        "unless it just left, it is behind a proxy, and --proxy HOST:PORT asks that",
+        "unless it just left, it is behind a proxy, and MQCTL_PROXY=HOST:PORT has that asked",
     )
     return Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason=reason, subject=GapSubject(group=group))
 

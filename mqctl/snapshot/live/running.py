@@ -68,12 +68,13 @@ def _client(key: tuple[str, str]) -> GapSubject:
 
 
 def _not_passed_on(key: tuple[str, str], error: MqctlError) -> Gap:
-    """Returns the gap of a client of a proxy: 5.3.3 loses the question on the way to it, and nobody answers."""
+    """Returns the gap of a client of a proxy: proxies of 5.3.3 and 5.5.0 lose the question on the way to it."""
     if not isinstance(error, AnswerError | DeadlineError):
         return Gap.of(Part.RUNNING_INFO, error, _client(key))
-    reason = sentence(
-        "snapshot-proxy-passed-question-rocketmq",
-        "its proxy passed the question on to no one: RocketMQ 5.3.3 asks no gRPC client what it is doing",
+    reason = (
+        sentence("snapshot-proxy-asks-no-grpc", "it is a gRPC client, and proxies ask no gRPC client what it is doing")
+        if is_grpc_client(key[1])
+        else sentence("snapshot-proxy-gave-no-answer", "its proxy was asked, and gave no answer of the client")
     )
     return Gap(part=Part.RUNNING_INFO, cause=Cause.UNSUPPORTED, reason=reason, subject=_client(key))
 
@@ -81,9 +82,9 @@ def _not_passed_on(key: tuple[str, str], error: MqctlError) -> Gap:
 def _not_asked(key: tuple[str, str], proxy: str) -> Gap:
     reason = sentence(
         "snapshot-behind-proxy-not-asked",
-        "it is behind the proxy {proxy}, which was not asked: {option} does",
+        "it is behind the proxy {proxy}, which was not asked: with {variable} it is",
         proxy=proxy,
-        option=shell_words(["--proxy", proxy]),
+        variable=shell_words([f"MQCTL_PROXY={proxy}"]),
     )
     return Gap(part=Part.RUNNING_INFO, cause=Cause.LEFT_OUT, reason=reason, subject=_client(key))
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.errors import DeadlineError
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.gap import Cause
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.snapshot.live.running import _not_passed_on
 from tests.client.wire_server import Peer as Asker
 from tests.client.wire_server import WireServer, closed_address
 from tests.embedded_broker.messages import heartbeat, send
@@ -66,7 +70,21 @@ def test_members_are_those_that_the_proxy_knows(live: Run, proxy: WireServer) ->
     assert [(row["topic"], row["broker"]) for row in outcome.json["subscriptions"]] == [
         ("GTN", f"proxy {proxy.address}")
     ]
-    assert "asks no gRPC client" in outcome.stderr
+    assert "ask no gRPC client" in outcome.stderr
+
+
+def test_what_a_proxy_does_not_answer_is_said_of_the_kind_of_client_that_it_is() -> None:
+    """No sentence names a release: what was seen of one is said of others as well."""
+    for client, key in (
+        (CLIENTS[0], "snapshot-proxy-asks-no-grpc"),
+        ("192.0.2.7@4711#1", "snapshot-proxy-gave-no-answer"),
+    ):
+        gap = _not_passed_on(("G", client), DeadlineError("late"))
+        assert (gap.key, gap.cause, release_words(gap.reason)) == (key, Cause.UNSUPPORTED, [])
+
+
+def release_words(text: str) -> list[str]:
+    return re.findall(r"\b[45]\.\d+\.\d+\b", text)
 
 
 def test_the_profile_names_the_proxy(live: Run, cluster: EmbeddedCluster, proxy: WireServer) -> None:
@@ -102,12 +120,12 @@ def test_a_proxy_that_is_out_of_reach_leaves_its_groups_unknown(live: Run) -> No
 def test_stacks_of_clients_that_nobody_asks_are_told_to_be_missing(live: Run, proxy: WireServer) -> None:
     outcome = live("stacks", "dump", "-g", "G", "--proxy", proxy.address)
     assert outcome.exit_code != 0
-    assert "asks no gRPC client" in outcome.stderr + outcome.stdout
+    assert "ask no gRPC client" in outcome.stderr + outcome.stdout
 
 
 def test_a_group_that_is_served_unseen_is_named_as_probably_behind_a_proxy(mqctl: Run, proxy: WireServer) -> None:
     def told(*words: str) -> bool:
-        return "--proxy HOST:PORT" in mqctl("group", *words, env={"MQCTL_NAMESRV": cluster.namesrv}).stderr
+        return "MQCTL_PROXY=HOST:PORT" in mqctl("group", *words, env={"MQCTL_NAMESRV": cluster.namesrv}).stderr
 
     with (
         EmbeddedCluster(version="5.3.3", virtual_time=True) as cluster,
@@ -147,7 +165,7 @@ def test_members_are_known_by_what_proxies_tell_each_other(live: Run, cluster: E
         outcome = live("group", "members", "-g", "GGN", "-o", "json")
         assert {row["brokers"] for row in outcome.json["members"]} == {"proxy 127.0.0.1:18080"}, outcome
         assert {row["language"] for row in outcome.json["members"]} == {"PYTHON"}
-        assert "--proxy 127.0.0.1:18080" in outcome.stderr
+        assert "MQCTL_PROXY=127.0.0.1:18080" in outcome.stderr
         assert NOBODY not in live("doctor", "-g", "GGN").stdout
         online = live("group", "lag", "--online", "-o", "json").json["groups"]
         assert [row["group"] for row in online] == ["GGN"]
