@@ -56,7 +56,8 @@ def commands_in(text: str) -> Iterator[tuple[Words | None, tuple[str, ...], list
 
 
 def test_commands_that_sentences_name_are_there_and_take_the_options_beside_them() -> None:
-    wrong, lines = [], 0
+    wrong: list[object] = []
+    lines = 0
     nouns = {path[0] for path in COMMANDS}
     for key, texts in sorted(said().items()):
         for text in texts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import field
 
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin import broker_queries as ask
@@ -13,6 +14,7 @@ from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_topic
 from mqctl.model.names_alike import meant
+from mqctl.model.spans import DAY_MS
 from mqctl.protocol.bodies_stats import BrokerStatsData
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, refused_with
@@ -27,28 +29,38 @@ Places = dict[Place, tuple[str, ...]]
 
 @dataclass(slots=True)
 class _Sum:
-    """Counters of several brokers, added up; None as soon as one of them could not be asked."""
+    """Counters of several brokers, added up; None as soon as one of them could not be asked.
+
+    Attributes:
+        unsampled: brokers, by number, that count and tell none of it: a counter begins with a message, and its spans
+            are sampled every ten seconds, ten minutes and hour (`StatsItemSet.init`), twice before they say anything.
+    """
 
     tps: float | None = 0.0
     day_count: int | None = 0
+    unsampled: set[int] = field(default_factory=set)
 
-    def add(self, data: BrokerStatsData) -> None:
+    def add(self, number: int, data: BrokerStatsData) -> None:
         if self.tps is not None and self.day_count is not None:
             self.tps = round(self.tps + data.stats_minute.tps, 2)
             # The wider spans are sampled late (`StatsAllSubCommand.compute24HourSum` of 4.9.8 reads them so).
-            self.day_count += data.stats_day.sum or data.stats_hour.sum or data.stats_minute.sum
+            counted = data.stats_day.sum or data.stats_hour.sum or data.stats_minute.sum
+            self.day_count += counted
+            if not counted:
+                self.unsampled.add(number)
 
     def miss(self) -> None:
         self.tps = self.day_count = None
 
 
 def gather_traffic(
-    asking: Asking, wanted: Collection[str], *, system: bool
+    asking: Asking, wanted: Collection[str], *, now_ms: int, system: bool
 ) -> tuple[list[LiveBroker], list[TopicTraffic]]:
     """Asks every master for the counters of topics and of their groups.
 
     Args:
         wanted: names of topics; all unless given.
+        now_ms: epoch milliseconds of this moment.
         system: include RocketMQ's own topics.
 
     Raises:
@@ -72,6 +84,7 @@ def gather_traffic(
             for group in groups
         ),
     )
+    _forget_what_is_not_sampled(asking, brokers, (ins, outs), now_ms)
     return brokers, [
         _row(topic, {group for (_, name), groups in places.items() if name == topic for group in groups}, ins, outs)
         for topic in sorted({name for _, name in places})
@@ -103,12 +116,34 @@ def _sums(asking: Asking, brokers: list[LiveBroker], counters: Iterable[tuple[in
         for number, name, key in counters
     )
     sums: dict[str, _Sum] = defaultdict(_Sum)
-    for (_, key), data in answers.values.items():
-        sums[key].add(data)
+    for (number, key), data in answers.values.items():
+        sums[key].add(number, data)
     for (number, key), error in answers.errors.items():
         if _note(brokers[number], error, _NO_COUNTER):
             sums[key].miss()
     return sums
+
+
+def _forget_what_is_not_sampled(
+    asking: Asking, brokers: list[LiveBroker], sums: tuple[dict[str, _Sum], dict[str, _Sum]], now_ms: int
+) -> None:
+    """Takes sums of the day for unknown where a counter that tells nothing may have counted within the day: where
+    messages of the topic were stored within it."""
+    ins, outs = sums
+    open_sums = {
+        (key.partition("@")[0], number) for part in sums for key, item in part.items() for number in item.unsampled
+    }
+    places = sorted((number, topic) for topic, number in open_sums)
+    answers = asking.put((place, brokers[place[0]].address.address, ask.topic_stats(place[1])) for place in places)
+    idle = {
+        place
+        for place, stats in answers.values.items()
+        if all(item.last_update_timestamp < now_ms - DAY_MS for item in stats.offset_table.values())
+    }
+    for part in (ins, outs):
+        for key, item in part.items():
+            if any((number, key.partition("@")[0]) not in idle for number in item.unsampled):
+                item.day_count = None
 
 
 def _row(topic: str, groups: Collection[str], ins: dict[str, _Sum], outs: dict[str, _Sum]) -> TopicTraffic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import Annotated
 
 import typer
@@ -36,11 +37,12 @@ def command(
     """Show what each topic receives and what each of its groups consumes: rates, and messages of the last day.
 
     The numbers are the brokers' own counters of the last minute and day, summed over the masters; a broker counts from
-    its start. A topic with messages and without a group has no readers.
+    its start and samples late: messages of the last minutes may be missing, and a counter without a sample is `?` where
+    messages of the day are stored. A topic with messages and without a group has no readers.
     """
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
-        brokers, topics = gather_traffic(asking, topic or (), system=everything)
-    shown = [item for item in topics if item.in_day_count] if active else topics
+        brokers, topics = gather_traffic(asking, topic or (), now_ms=round(time() * 1000), system=everything)
+    shown = [item for item in topics if item.in_day_count != 0] if active else topics
     return answer(limited(traffic_document(shown), output, limit), broker_gaps(brokers), output)
