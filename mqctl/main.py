@@ -34,6 +34,12 @@ class ExampleCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = [*args]
+        if typed.count("--store") + typed.count("--snapshot") > 1 or any(
+            "--s" in word and "=" in word for word in typed
+        ):
+            from mqctl.cli.one_source import refuse_second_source
+
+            refuse_second_source(self.params, typed)
         try:
             return super().parse_args(ctx, with_option(self, ctx, args))
         except typer.TyperException as error:

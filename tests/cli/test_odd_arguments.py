@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from mqctl.cli.catalog import ENTRIES, options_of
+from mqctl.cli.one_source import refuse_second_source
+from mqctl.errors import UsageError
+from mqctl.main import load_command
 from tests.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -82,3 +87,32 @@ def test_a_chain_to_the_end_of_the_calendar(mqctl: Run, levels: str) -> None:
     people = mqctl(*words)
     assert "the first 20 hops of " in people.stderr
     assert len(people.stdout.splitlines()) < 30
+
+
+def test_no_command_reads_one_of_two_stores_in_silence() -> None:
+    """Every command that takes a source takes several of them, or refuses the second one."""
+    refused, several = set(), set()
+    for entry in ENTRIES:
+        for option in {"--store", "--snapshot"} & options_of(entry.path).keys():
+            params = load_command(entry.path).params
+            typed = (
+                [option, "a", option, "b"],
+                [f"{option}=a", option, "b"],
+                [f"{option}=a", "-o", "json", f"{option}=b"],
+            )
+            for words in typed:
+                refuse_second_source(params, [option, "a", option, "a"])
+                try:
+                    refuse_second_source(params, words)
+                    several.add((*entry.path, option))
+                except UsageError:
+                    refused.add((*entry.path, option))
+    assert ("doctor", "--store") in refused
+    assert ("ha", "compare", "--store") in several
+    assert not refused & several
+
+
+def test_a_second_store_is_refused_before_anything_is_read(mqctl: Run, tmp_path: Path) -> None:
+    outcome = mqctl("doctor", "--store", tmp_path / "a", "--store", tmp_path / "b")
+    assert (outcome.exit_code, outcome.stdout) == (64, "")
+    assert "--store names one" in outcome.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tarfile
 import zlib
@@ -15,6 +16,7 @@ from mqctl.commands.ha.compare_rows import StoreComparison
 from mqctl.commands.ha.compare_stores import compare_stores
 from mqctl.store.directory import StoreDirectory
 from tests.conftest import Outcome
+from tests.each import each
 from tests.live.test_chinese import ENGLISH
 
 Run = Callable[..., Outcome]
@@ -107,6 +109,46 @@ def test_tables_that_differ_are_counted_with_examples(mqctl: Run, diverged: tupl
     assert ("B", "C_ha") not in effects and effects["B", "C_fail"]["without_offset_count"] == 2
     assert "READ AGAIN" in mqctl("ha", "compare", "--store", master, "--store", other).stdout
     assert "C_ha on TopicHA/0: 10 / 11" in table["examples"]
+
+
+OWN = ("CID_ONS-HTTP-PROXY", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS")
+
+
+@each(
+    "master, slave, differ",
+    [
+        (None, OWN, False),
+        ((), OWN, False),
+        (OWN[:1], OWN, False),
+        (None, (*OWN, "billing"), True),
+        (("billing", *OWN), ("billing",), False),
+        (("billing",), OWN, True),
+    ],
+)
+def test_groups_that_every_broker_makes_for_itself_are_no_difference(
+    mqctl: Run,
+    diverged: tuple[Path, Path],
+    tmp_path: Path,
+    master: tuple[str, ...] | None,
+    slave: tuple[str, ...],
+    differ: bool,
+) -> None:
+    """A master writes its table of groups at the first change of one."""
+    stores = []
+    for number, groups in enumerate((master, slave)):
+        store = tmp_path / f"{len(master or ())}{master is None}{len(slave)}-{number}"
+        shutil.copytree(diverged[0], store)
+        file = store / "config" / "subscriptionGroup.json"
+        for old in file.parent.glob(file.name + "*"):
+            old.unlink()
+        if groups is not None:
+            table = {name: {"groupName": name} for name in groups}
+            file.write_text(
+                json.dumps({"subscriptionGroupTable": table, "dataVersion": {"counter": 1, "timestamp": 5}})
+            )
+        stores.append(store)
+    _, report = compared(mqctl, *stores)
+    assert ("groups" in {item["table"] for item in report["tables"]}) == differ
 
 
 def test_nothing_in_common_is_not_called_equal(mqctl: Run, diverged: tuple[Path, Path], tmp_path: Path) -> None:

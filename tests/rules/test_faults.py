@@ -106,6 +106,25 @@ def test_backlog_turns_from_nothing_to_warning_to_error(age_ms: int, severity: S
     assert _severities(broker).get("MQ401") == severity
 
 
+@each(
+    "kinds, named",
+    [
+        ({"b": "FIFO"}, "b"),
+        ({"b": "FIFO", "a": "TRANSACTION"}, "a, b"),
+        ({"a": "FIFO", "b": "NORMAL", "c": "TRANSACTION"}, "a, c"),
+        (dict.fromkeys("abcdefg", "FIFO"), "a, b, c, d, e, ..."),
+        ({"a": "NORMAL"}, None),
+    ],
+)
+def test_every_topic_that_a_setting_contradicts_is_named(kinds: dict[str, str], named: str | None) -> None:
+    first, *others = LIVE.brokers
+    topics = [TopicConfig(name=name, attributes={"message.type": kind}) for name, kind in kinds.items()]
+    config = {"flushDiskType": "ASYNC_FLUSH", "brokerRole": "ASYNC_MASTER"}
+    world = replace(LIVE, brokers=(replace(first, topics=(*first.topics, *topics), config=config), *others))
+    told = [item.params["user"] for item in diagnose(world, only=("MQ640",)).findings]
+    assert told == ([named] if named else [])
+
+
 @each("log_end, fires", [(None, True), (1_100, True), (1_199, True), (1_200, False), (1_500, False)])
 def test_no_offset_is_beyond_a_queue_that_lacks_what_the_log_has(log_end: int | None, fires: bool) -> None:
     assert HEALTHY.storage is not None

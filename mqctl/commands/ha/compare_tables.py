@@ -8,6 +8,7 @@ from mqctl.commands.ha.compare_rows import TableDifference, UnreadTable
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.names import is_system_group
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig
 from mqctl.store.directory import StoreDirectory
@@ -72,8 +73,20 @@ def compare_tables(a: StoreDirectory, b: StoreDirectory) -> tuple[list[TableDiff
         unread += refused
         if not refused:
             entries = [table.read(file) for file in files if isinstance(file, LoadedConfig)]
-            differences.append(_difference(table.name, *entries))
+            differences.append(_difference(table.name, *_without_own(table, entries)))
     return [item for item in differences if item.differing_count], unread
+
+
+def _without_own(table: _Table, entries: list[Entries]) -> list[Entries]:
+    """Leaves out groups of RocketMQ's own that only one file has: every broker makes them when it starts, and writes
+    its table at the first change of a group; a slave writes it with its first copy."""
+    if table.file != configs.GROUPS:
+        return entries
+    common = entries[0].keys() & entries[1].keys()
+    return [
+        {name: group for name, group in items.items() if name in common or not is_system_group(name)}
+        for items in entries
+    ]
 
 
 def _loaded(store: StoreDirectory, table: _Table) -> LoadedConfig | str:

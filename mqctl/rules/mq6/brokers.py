@@ -40,8 +40,8 @@ from mqctl.rules.engine.rule import ClusterCase, RuleTexts, Verdict, rule
             "count. Out of reach with it: {queue_count:queue}.",
             "replaced": "No name server knows {broker} any more; at {last_address}, where it was, {answered_name} answers now.",
         },
-        effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
-        "that are left.",
+        effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with other "
+        "brokers, as far as any are left.",
         advice="Check whether its process and its machine are alive. If it was taken out of service on purpose, "
         "accept this in a file for --known, and where a profile names it, name the others with `mqctl profile add --brokers`. One that "
         "was only seen is forgotten after seven days.",

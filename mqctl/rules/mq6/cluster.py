@@ -465,13 +465,14 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
         speaks="a first send created the topic on one of two masters",
         silent="it was created on one broker by hand",
         what={
-            "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: a first send created "
-            "it there."
+            "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: as a first send "
+            "creates topics."
         },
         effect="One broker carries all of the topic; without it the topic is gone.",
         advice="Create the topic on all brokers, and set autoCreateTopicEnable=false.",
         explain="With autoCreateTopicEnable a broker creates what is sent to it, with the number of queues that the producer asks "
-        "for; the others hear nothing of it while producers keep to the route they have.",
+        "for; the others hear nothing of it while producers keep to the route they have. A topic that was created on all brokers, one of "
+        "which was replaced since, looks the same.",
         next_command="mqctl topic describe {source} -t {topic}",
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -16,6 +16,7 @@ from mqctl.rules.engine.rule import Case, ClusterCase, RuleTexts, Verdict, rule
 from mqctl.text import sentence
 
 _CONFIG = (Part.CONFIG,)
+_NAMED = 5
 # Computes the bit maps of SQL92 subscriptions; stores them; lets groups subscribe so.
 _CALCULATES, _EXTENDS, _FILTERS = "enableCalcFilterBitMap", "enableConsumeQueueExt", "enablePropertyFilter"
 
@@ -37,25 +38,31 @@ def _is_ahead(value: str, case: Case) -> bool:
 
 
 def _typed(kind: str) -> Callable[[Case], str | None]:
-    """Returns what finds a topic of a message type (5.x)."""
-    return lambda case: next((item.name for item in case.broker.topics if item.message_type == kind), None)
+    """Returns what finds the topics of a message type (5.x)."""
+    return lambda case: _named(item.name for item in case.broker.topics if item.message_type == kind)
+
+
+def _named(names: Iterable[str]) -> str | None:
+    """Returns names in one text, of many the first; None of none."""
+    known = sorted(set(names))
+    return ", ".join(known[:_NAMED]) + (", ..." if len(known) > _NAMED else "") or None
 
 
 def _transactions(case: Case) -> str | None:
     pending = case.broker.transactions.pending if case.broker.transactions else ()
-    return next((item.topic for item in pending if item.topic), None) or _typed("TRANSACTION")(case)
+    return _named(item.topic for item in pending if item.topic) or _typed("TRANSACTION")(case)
 
 
 def _precious(case: Case) -> str | None:
-    """Finds a topic whose order or transactions say that its messages matter, where no slave has them at once."""
+    """Finds topics whose order or transactions say that their messages matter, where no slave has them at once."""
     if _value(case.broker, "brokerRole") == "sync_master":
         return None
-    return _typed("FIFO")(case) or _typed("TRANSACTION")(case)
+    return _named(item.name for item in case.broker.topics if item.message_type in ("FIFO", "TRANSACTION"))
 
 
 def _compacted(case: Case) -> str | None:
     topics = case.broker.topics
-    return next((item.name for item in topics if item.attributes.get("cleanup.policy") == "COMPACTION"), None)
+    return _named(item.name for item in topics if item.attributes.get("cleanup.policy") == "COMPACTION")
 
 
 def _pulling(case: Case) -> str | None:
@@ -141,16 +148,16 @@ _SWITCHES = (
         speaks="timer messages are sent to a broker without timers",
         silent="a broker without timers has a usual topic",
         what={
-            "timers": "{broker} has {setting}, and topic {user} is for timer messages: they are delivered at once.",
-            "timers-stopped": "{broker} has {setting}, and topic {user} is for timer messages: its timer has stopped.",
+            "timers": "{broker} has {setting}, and timer messages are sent to {user}: they are delivered at once.",
+            "timers-stopped": "{broker} has {setting}, and timer messages are sent to {user}: its timer has stopped.",
             "transactions": "{broker} has {setting}, and transactions are sent to {user}: their half messages are refused.",
             "pulling": "{broker} has {setting}, and the members of group {user} pull by themselves and are refused.",
-            "compaction": "{broker} has {setting}, and topic {user} is configured for compaction, which does not run.",
+            "compaction": "{broker} has {setting}, and compaction is configured for {user}: it does not run.",
             "sends": "{broker} refuses all sends until {until_time_ms} ({setting}).",
             "cold": "{broker} has {setting}, and group {user} reads messages that left memory long ago: its pulls are held back or refused.",
             "rocksdb": "{broker} has {setting}, and delayed messages are overdue ({user}): its delay service reads its queues slowly.",
             "notice": "{broker} has {setting}: members of group {user} and others learn of changes only after 20 s.",
-            "flush": "{broker} has {setting} and waits for no slave: a power cut takes the last messages of topic {user}, too, which is ordered or transactional.",
+            "flush": "{broker} has {setting} and waits for no slave: a power cut takes the last messages of ordered and transactional topics, too: {user}.",
             "bitmaps": "{broker} has {setting} but {user}: bit maps of SQL92 filters need enableCalcFilterBitMap, enableConsumeQueueExt and enablePropertyFilter together.",
         },
         effect="The feature does not work there as its users expect.",

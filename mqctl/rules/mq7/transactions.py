@@ -87,13 +87,13 @@ def pending_transactions(case: Case) -> Iterator[Verdict]:
         silent="a transaction was checked nine times",
         what={
             "": "{pending_count:transaction} of producer group {group} ({topics}) had up to {most_checks_count:check} "
-            "without an answer; the oldest is {oldest_ms} old."
+            "that ended none of them; the oldest is {oldest_ms} old."
         },
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
         advice="See which producers of the group are online, and make their transaction listener answer commit or rollback "
         "before the last check.",
         explain="Once a round (60 s; 30 s from 5.1.1 on) the broker asks one producer of the group, and counts the "
-        "checks.",
+        "checks. One that is not answered counts like one that is answered with unknown.",
         next_command="mqctl transaction list {source} -g {group}",
     ),
 )
