@@ -9,7 +9,7 @@ from mqctl.model.config_file import FileSource
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.names import LMQ_PREFIX, group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
@@ -82,10 +82,12 @@ def _kind(topic: str, reserved: Set[str | None]) -> str:
     """Tells what a topic is for; brokers keep one for each name of a cluster and a broker."""
     if group_of(topic) is not None:
         return "retry" if topic.startswith("%RETRY%") else "dead-letter"
+    if topic.startswith(LMQ_PREFIX):
+        return "lmq"
     return "system" if is_system_topic(topic) or topic in reserved else "normal"
 
 
-_ORDER = ("normal", "dead-letter", "retry", "system")
+_ORDER = ("normal", "lmq", "dead-letter", "retry", "system")
 
 
 def _in_order(rows: list[StoreTopicRow]) -> list[StoreTopicRow]:

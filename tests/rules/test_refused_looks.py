@@ -42,8 +42,8 @@ def refused(snapshot: ClusterSnapshot, gaps: Collection[Gap]) -> ClusterSnapshot
 
 def topics_of(snapshot: ClusterSnapshot) -> list[str]:
     brokers = snapshot.brokers
-    names = {item.topic for broker in brokers for item in (*broker.queues, *broker.consumer_offsets)}
-    return sorted(names)
+    names = {item.topic for broker in brokers for item in broker.queues}
+    return sorted(names | {item.topic for broker in brokers for item in broker.consumer_offsets})
 
 
 def said(snapshot: ClusterSnapshot, **options: object) -> set[tuple[str, object]]:

@@ -140,3 +140,11 @@ def test_wherever_the_flush_ended_the_queues_are_whole(tmp_path_factory: Any, ke
     behind = {damage.code for damage in verify(written).damages if str(damage.code) == "queue_behind_log"}
     assert bool(behind) == (kept < 60)
     shutil.rmtree(root)
+
+
+def test_light_queues_of_a_store_are_no_usual_topics(mqctl: Run, tmp_path: Path) -> None:
+    store = unpacked("stores/store-5.5.0-rocksdb.tar.gz", tmp_path).path
+    shown = mqctl("store", "describe", "--store", store).stdout.splitlines()
+    kinds = {line.split()[0]: line.split()[1] for line in shown if line.startswith(("%LMQ%", "Work", "LK"))}
+    assert {kind for name, kind in kinds.items() if name.startswith("%LMQ%")} == {"lmq"}
+    assert {kinds["Work"], kinds["LK"]} == {"normal"}

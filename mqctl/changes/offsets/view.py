@@ -239,7 +239,11 @@ def _undo_needs(plan: OffsetPlan) -> list[str]:
     lines = []
     if plan.method is Method.SERVER:
         lines.append(
-            sentence("members-stay-online-offsets", "members may stay online, and offsets are restored exactly")
+            sentence(
+                "members-stay-online-offsets",
+                "members may stay online; committed offsets go back to those of this plan, so what members consume "
+                "until then is consumed again",
+            )
         )
     else:
         online = (
