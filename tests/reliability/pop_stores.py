@@ -211,7 +211,7 @@ Counts: TypeAlias = dict[str, list[int]]
 
 def counts_of(evidence: LagEvidence) -> Counts:
     counts = {
-        share.group: [share.ready_count, share.invisible_count, share.due_count, share.retry_count]
+        share.group: [share.ready_count, share.invisible_count or 0, share.due_count or 0, share.retry_count]
         for share in evidence.pop
     }
     return {group: counts.get(group, [0, 0, 0, 0]) for group in (*_GROUPS, _ORDERED)}
