@@ -88,8 +88,8 @@ class CurrentLag:
     @property
     def side_gaps(self) -> list[Gap]:
         """The others."""
-        told = self.open_gaps
-        return [gap for gap in self.minor_gaps if gap not in told]
+        open_gaps = self.open_gaps
+        return [gap for gap in self.minor_gaps if gap not in open_gaps]
 
     def with_rows(self, *, groups: list[GroupLag], queues: list[QueueLag] | None = None) -> CurrentLag:
         """Returns the same with other groups, or in another order, and with certain queues where they are given."""

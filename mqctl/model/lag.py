@@ -359,14 +359,15 @@ def _sum(
     counts = [max(0, member.lag_count) for member in members if member.lag_count is not None]
     ages = [member.lag_ms for member in members if (member.lag_count or 0) > 0]
     known_ages = [age for age in ages if age is not None]
+    states = [member.state for member in members]
     handed_out = _known_sum([part.tps.get(key) if part else None for part in consumption])
     consumed = [part.consumed_tps[key] for part in consumption if part and key in part.consumed_tps]
     return GroupLag(
         group=key[0],
         topic=key[1],
         queue_count=len(members),
-        never_committed_count=sum(member.state is LagState.NEVER_COMMITTED for member in members),
-        not_read_count=sum(member.state is LagState.NOT_READ for member in members),
+        never_committed_count=states.count(LagState.NEVER_COMMITTED),
+        not_read_count=states.count(LagState.NOT_READ),
         lag_count=sum(counts) if counts else None,
         lost_count=sum(member.lost_count for member in members),
         lag_ms=max(known_ages, default=0) if counts and len(known_ages) == len(ages) else None,

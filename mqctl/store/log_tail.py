@@ -34,11 +34,11 @@ def entries_behind(directories: Sequence[Path], dispatched: int) -> dict[Place, 
     Raises:
         MqctlError: a file of the log cannot be read.
     """
-    found: dict[Place, dict[int, bytes]] = {}
+    queues: dict[Place, dict[int, bytes]] = {}
     for file, rows in _records(CommitLog(tuple(directories)), dispatched):
         for place, offset, entry in _entries(file, rows):
-            found.setdefault(place, {}).setdefault(offset, entry)
-    return {place: sorted(entries.items()) for place, entries in sorted(found.items())}
+            queues.setdefault(place, {}).setdefault(offset, entry)
+    return {place: sorted(entries.items()) for place, entries in sorted(queues.items())}
 
 
 def _records(log: CommitLog, start: int) -> Iterator[tuple[MappedFile, Headers]]:

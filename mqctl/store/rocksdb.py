@@ -32,7 +32,6 @@ from typing import Any
 
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.model.numbers import decimal
 from mqctl.store.known_parts import Kept
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.log_tail import entries_behind
@@ -314,8 +313,8 @@ class _Queues:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._rows = self._fillers = 0
-        self._written: dict[tuple[str, int], _QueueFiles] = {}
-        self._dispatched = 0
+        self._written: set[tuple[str, int]] = set()
+        self._logged: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
         self._left_out: dict[str, str] = {}
 
     def write(self, families: Families, log: Sequence[Path]) -> dict[str, str]:
@@ -327,9 +326,12 @@ class _Queues:
         Raises:
             DatabaseError: the rows are damaged, or more than a database of a broker has.
         """
-        self._write_entries(families)
         if log:
-            self._add_logged(log)
+            self._logged = _entries_behind(families, log)
+        self._write_entries(families)
+        for place, entries in self._logged.items():
+            if place not in self._written:
+                self._end(place, self._files_of(place, entries[0][0]))
         ends: dict[tuple[str, int], int] = {}
         for key, value in families.rows("offset"):
             if key.startswith(_CHECKPOINT):
@@ -358,8 +360,8 @@ class _Queues:
                 self._leave_out(*error.args)
                 continue
             if files is None or place != last:
-                if files is not None:
-                    files.close()
+                if files is not None and last is not None:
+                    self._end(last, files)
                 last, files = place, self._files_of(place, offset)
             if self._is_wide(offset - files.end):
                 self._leave_out(
@@ -373,32 +375,24 @@ class _Queues:
                 )
                 files.begin_anew(offset)
             files.put(offset, value)
-            physical, size = _PHYSICAL.unpack_from(value)
-            self._dispatched = max(self._dispatched, physical + size)
-        if files is not None:
-            files.close()
+        if files is not None and last is not None:
+            self._end(last, files)
 
-    def _add_logged(self, log: Sequence[Path]) -> None:
-        """Adds the entries of records behind the last one that has one; what the log does not give is missing still."""
-        try:
-            missing = entries_behind(log, self._dispatched)
-        except MqctlError:  # whoever reads the log says so
-            return
-        for place, entries in missing.items():
-            files = self._written.get(place)
-            if files is None:
-                files = self._files_of(place, entries[0][0])
-            else:
-                files.reopen()
-            for offset, entry in entries:
-                if offset >= files.end and offset - files.end <= _FILE_ENTRIES:
-                    files.put(offset, entry)
-            files.close()
+    def _end(self, place: tuple[str, int], files: _QueueFiles) -> None:
+        """Adds the entries that the log has of a queue, and the database has not, and closes its files."""
+        for offset, entry in self._logged.get(place, ()):
+            self._rows += 1
+            if offset < files.end:
+                continue
+            if self._is_wide(offset - files.end):
+                break  # no broker leaves so many out
+            files.put(offset, entry)
+        files.close()
 
     def _files_of(self, place: tuple[str, int], first: int) -> _QueueFiles:
-        self._check_count(len(self._written) + 1)
-        self._written[place] = files = _QueueFiles(self._root / place[0] / str(place[1]), first)
-        return files
+        self._written.add(place)
+        self._check_count(len(self._written))
+        return _QueueFiles(self._root / place[0] / str(place[1]), first)
 
     def _check_count(self, queues: int) -> None:
         if queues > _MOST_QUEUES:
@@ -431,6 +425,20 @@ class _Queues:
                     reason=reason,
                 )
             )
+
+
+def _entries_behind(families: Families, log: Sequence[Path]) -> dict[tuple[str, int], list[tuple[int, bytes]]]:
+    """Returns the entries of records behind the last one that has one in the database; none where the log cannot be
+    read, as whoever reads it says."""
+    dispatched = 0
+    for _, value in families.rows("default"):
+        if len(value) == _ENTRY.size:
+            physical, size = _PHYSICAL.unpack_from(value)
+            dispatched = max(dispatched, physical + size)
+    try:
+        return entries_behind(log, dispatched)
+    except MqctlError:
+        return {}
 
 
 def _directory_of(place: tuple[str, int]) -> str:
@@ -549,16 +557,9 @@ class _QueueFiles:
         self._first = self.end = first
         self._begin()
 
-    def reopen(self) -> None:
-        """Goes on behind the last entry, after `close`."""
-        self._file = self._path.open("r+b")
-        begun = decimal(self._path.name) or 0
-        self._file.seek(self.end * QUEUE_ENTRY_BYTES - begun)
-
     def _begin(self) -> None:
         self.close()
-        self._path = self._directory / f"{self.end * QUEUE_ENTRY_BYTES:020d}"
-        self._file = new_stream(self._path)
+        self._file = new_stream(self._directory / f"{self.end * QUEUE_ENTRY_BYTES:020d}")
         self._file.truncate(_FILE_ENTRIES * QUEUE_ENTRY_BYTES)
 
     def put(self, offset: int, value: bytes) -> None:

@@ -46,13 +46,13 @@ def _lines(tree: ast.AST) -> Iterator[str]:
 
 def commands_in(text: str) -> Iterator[tuple[Words | None, tuple[str, ...], list[str], tuple[int, int]]]:
     """Yields each command line of a text: its path, the words as written, its options, and where it is."""
-    for found in _LINE.finditer(text):
-        words = tuple(word for word in found.groups() if word)
+    for match in _LINE.finditer(text):
+        words = tuple(word for word in match.groups() if word)
         path = next((words[:size] for size in (3, 2, 1) if words[:size] in COMMANDS), None)
-        begin = found.end(1)
+        begin = match.end(1)
         end = _END.search(text, begin)
         stop = end.start() if end else len(text)
-        yield path, words, _OPTION.findall(text[begin:stop]), (found.start(), stop)
+        yield path, words, _OPTION.findall(text[begin:stop]), (match.start(), stop)
 
 
 def test_commands_that_sentences_name_are_there_and_take_the_options_beside_them() -> None:

@@ -185,8 +185,8 @@ def test_an_engine_that_a_broker_does_not_tell_is_not_taken_for_files(
         body = peer.call(GetAllTopicConfig()).body
     listed = body.replace(b'"Pay"', f'"{ROCKSDB_HALF_TOPIC}"'.encode())
     empty.fault(RequestCode.GET_ALL_TOPIC_CONFIG, Answer(0, body=listed))
-    told = mqctl(*words, "-n", empty.namesrv, "-o", "json")
-    assert (told.exit_code, told.json.get("unavailable", [])) == (0, [])
+    readable = mqctl(*words, "-n", empty.namesrv, "-o", "json")
+    assert (readable.exit_code, readable.json.get("unavailable", [])) == (0, [])
     empty.fault(RequestCode.GET_BROKER_CONFIG, Answer(16, remark="no permission"))
     refused = mqctl(*words, "-n", empty.namesrv, "-o", "json")
     parts = {gap["part"] for gap in refused.json["unavailable"]}

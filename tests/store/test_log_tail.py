@@ -89,9 +89,9 @@ def test_a_killed_store_answers_from_its_log(mqctl: Run, tmp_path: Path, kept: i
     for words in COMMANDS:
         wanted, answered = (mqctl(*words, "--store", each_, "-o", "json") for each_ in (files, store))
         assert (answered.exit_code, plain(answered)) == (wanted.exit_code, plain(wanted)), words
-    found = {item["code"] for item in mqctl("doctor", "--store", store, "-o", "json").json["findings"]}
-    assert "MQ404" not in found
-    assert "MQ103" in found
+    codes = {item["code"] for item in mqctl("doctor", "--store", store, "-o", "json").json["findings"]}
+    assert "MQ404" not in codes
+    assert "MQ103" in codes
     assert "queue_behind_log" in mqctl("store", "verify", "--store", store).stdout
 
 
@@ -108,8 +108,8 @@ def test_what_a_real_broker_lost_in_memory_is_read_from_its_log(
     database(whole / "consumequeue", {"default": {}, "offset": {}})
     answered = mqctl(*words, "--store", whole, "-o", "json")
     assert answered.exit_code == wanted.exit_code
-    known, told = (list(of_messages(json.loads(each_.stdout))) for each_ in (wanted, answered))
-    assert told == known
+    known, answers = (list(of_messages(json.loads(each_.stdout))) for each_ in (wanted, answered))
+    assert answers == known
     assert known
 
 

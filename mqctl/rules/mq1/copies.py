@@ -195,7 +195,7 @@ def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
         silent="a slave came back at another address, with the same id",
         what={
             "": "Process {broker_id} of {broker} ({address}) was registered at {last_seen_time_ms}, and is not now. "
-            "{registered_count:process} of {broker} {registered_count:is/are} registered.",
+            "{registered_count:process} of {broker} {registered_count:/is/are} registered.",
         },
         effect="The messages of {broker} exist in one copy less. Where it was the only slave, a master that dies takes them with "
         "it, and nothing reads on in its place; a master that waits for its slaves (SYNC_MASTER) refuses sends or delays them.",

@@ -222,7 +222,7 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
     queues: dict[tuple[str, str], list[QueueLag]] = {}
     for row in case.lags:
         gone = row.state is LagState.NO_QUEUE and row.topic in known
-        if (row.consumer_offset or 0) <= logged.get((row.topic, row.queue_id), -1):
+        if logged and (row.consumer_offset or 0) <= logged.get((row.topic, row.queue_id), -1):
             continue
         if gone or row.state is LagState.BEYOND_MAX:
             queues.setdefault((row.group, row.topic), []).append(row)
