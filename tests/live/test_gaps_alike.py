@@ -74,7 +74,7 @@ READS: dict[str, Read] = {
     "snapshot save": Read(unhurt=(RUNNING,)),
     "stacks dump": Read((*OF_GROUP, "--dumps", "1")),
     "subscription check": Read(OF_GROUP, codes=(MEMBERS, RUNNING), end=3),
-    "top": Read(("--count", "1", "--every", "100ms"), unhurt=(30, 31, 38, MEMBERS, 208, RUNNING, 402)),
+    "top": Read(("--count", "1", "--every", "100ms"), unhurt=(26, 30, 31, 38, MEMBERS, 208, RUNNING, 402)),
     "topic describe": Read((*OF_TOPIC, "--retained")),
     "topic entries": Read((*OF_TOPIC, "-q", "0")),
     "topic list": Read(),
