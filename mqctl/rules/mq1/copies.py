@@ -201,7 +201,7 @@ def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
         "it, and nothing reads on in its place; a master that waits for its slaves (SYNC_MASTER) refuses sends or delays them.",
         advice="Start it again, or find out why it ended. If it was taken away on purpose, nothing is left to do: it is forgotten a "
         "day after it was seen last.",
-        explain="Name servers forget a process as soon as its connection breaks. mqctl notes on this host, at each look, which "
+        explain="Name servers forget a process as soon as its connection breaks. mqctl notes on this host, each time, which "
         "processes are registered, by name and id; so only what was seen from here is missed. Where a controller elects masters, "
         "MQ141 tells of members that are out of the set.",
         next_command=_STATUS,
