@@ -1,8 +1,9 @@
 """POP consumption of live brokers: request modes, and what the newest records of pops say.
 
 No request tells what is invisible. The records do, unless the broker keeps pops elsewhere: of the timer topic the
-newest are read, of the revive topic all that is not done with, both up to a limit. A limit that was reached is named, unless brokers count no more records in
-their timers than were read. Batches of ordered pops are in no record: they count as ready.
+newest are read, of the revive topic all that is not done with, both up to a limit. A limit that was reached is named,
+unless brokers count no more records in their timers than were read. Batches of ordered pops are in no record: they
+count as ready.
 
 Offsets are asked for last, after the ends of queues: what moves in between makes less ready, and never more than is.
 """
