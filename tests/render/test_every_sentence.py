@@ -97,7 +97,7 @@ TWO_CAUSES = {
     "MQ307": ("waiting", "busy", "stacks"),
     "MQ308": ("pull thread", "clock", "stacks"),
     "MQ309": ("same subscription", "do not see", "again"),
-    "MQ402": ("not consumed", "moved the group back", "mqctl history"),
+    "MQ402": ("not consumed", "the group was moved back", "mqctl history"),
     "MQ404": ("crash", "created again", "older copy"),
     "MQ411": ("reset", "crashed", "two instances", "mqctl history"),
     "MQ418": ("Proxy", "without heartbeats"),
