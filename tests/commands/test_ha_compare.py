@@ -135,8 +135,9 @@ def test_groups_that_every_broker_makes_for_itself_are_no_difference(
 ) -> None:
     """A master writes its table of groups at the first change of one."""
     stores = []
+    case = tmp_path / str(len(list(tmp_path.iterdir())))
     for number, groups in enumerate((master, slave)):
-        store = tmp_path / f"{len(master or ())}{master is None}{len(slave)}-{number}"
+        store = case / str(number)
         shutil.copytree(diverged[0], store)
         file = store / "config" / "subscriptionGroup.json"
         for old in file.parent.glob(file.name + "*"):

@@ -140,6 +140,8 @@ def _forget_what_is_not_sampled(
         for place, stats in answers.values.items()
         if all(item.last_update_timestamp < now_ms - DAY_MS for item in stats.offset_table.values())
     }
+    for (number, _), error in answers.errors.items():
+        _note(brokers[number], error, NO_TOPIC)
     for part in (ins, outs):
         for key, item in part.items():
             if any((number, key.partition("@")[0]) not in idle for number in item.unsampled):
