@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIG_IGN, SIGINT, SIGTERM, raise_signal, signal
+from signal import SIG_IGN, SIGINT, SIGTERM, signal
 from time import monotonic, sleep
 
 import msgspec
 
 from mqctl.errors import DeadlineError, StorageError
 from mqctl.local.faults import When
+from mqctl.local.processes import held_back
 from mqctl.local.scenario import Scenario
 from mqctl.local.stage import Stage, Tell
 from mqctl.local.state import LocalCluster, process_started_ms
@@ -118,7 +119,7 @@ def detach_keeper(directory: Path, name: str, words: Sequence[str]) -> LocalClus
     process: subprocess.Popen[bytes] | None = None
     try:
         # An interruption while it starts would leave a process that nobody knows.
-        with new_stream(log, instead=True) as output, _held_back():
+        with new_stream(log, instead=True) as output, held_back():
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqctl", *words],
                 stdin=subprocess.DEVNULL,
@@ -132,20 +133,6 @@ def detach_keeper(directory: Path, name: str, words: Sequence[str]) -> LocalClus
             process.terminate()
             process.wait()
         raise
-
-
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Has Ctrl-C and SIGTERM wait until the end of the block."""
-    arrived: list[int] = []
-    before = {number: signal(number, lambda number, _: arrived.append(number)) for number in (SIGINT, SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal(number, handler)
-    for caught in arrived:
-        raise_signal(caught)
 
 
 def _await(supervisor: Supervisor, name: str, process: subprocess.Popen[bytes], log: Path) -> LocalCluster:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import select
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGINT, SIGTERM, raise_signal, signal
+from threading import current_thread, main_thread
 from time import monotonic
 
 from mqctl.errors import DeadlineError, StorageError
@@ -108,3 +111,23 @@ class Child:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Has Ctrl-C and SIGTERM wait until the end of the block: a process that is started in it is known to its starter.
+
+    Signals interrupt the main thread only: in another one there is nothing to hold back.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {number: signal(number, lambda number, _: arrived.append(number)) for number in (SIGINT, SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
+    for caught in arrived:
+        raise_signal(caught)

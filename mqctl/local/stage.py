@@ -23,7 +23,7 @@ from mqctl.local.faults import When
 from mqctl.local.grpc_consumer import check_library
 from mqctl.local.looks import Seen, doctor_words, namesrv_by_room, unmet
 from mqctl.local.planting import Planting
-from mqctl.local.processes import Child
+from mqctl.local.processes import Child, held_back
 from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, Scenario
 from mqctl.local.state import Ready
 from mqctl.model.command_line import shell_words
@@ -237,8 +237,9 @@ class Stage:
         return self._child(name, "mqctl.local.actor", [msgspec.json.encode(task, enc_hook=encoded).decode()])
 
     def _child(self, name: str, module: str, words: list[str]) -> Child:
-        child = Child(name, module, words, self.directory)
-        self._children.append(child)
+        with held_back():  # one that is started and not in the list would outlive its stage
+            child = Child(name, module, words, self.directory)
+            self._children.append(child)
         return child
 
     def _wait_for_members(self) -> None:
