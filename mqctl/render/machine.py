@@ -139,7 +139,12 @@ def write_csv(document: Document, stream: TextIO) -> None:
 
 
 def _shown(value: object, *, on_terminal: bool) -> object:
-    """A CSV value: raw for programs, harmless for terminals."""
+    """A CSV value: raw for programs, harmless for terminals; the items of a list parted by commas, flags in lower case
+    as JSON has them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        value = ", ".join(str(_shown(item, on_terminal=False)) for item in value)
     if isinstance(value, str) and on_terminal:
         from mqctl.text import printable
 
