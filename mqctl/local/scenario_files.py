@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -82,49 +83,7 @@ def read_scenario(name: str, data: bytes, where: str) -> Scenario:
 
 def _mistakes(scenario: Scenario) -> list[str]:
     """Returns what names something that the scenario does not have."""
-    names = [broker for cluster in scenario.clusters for broker in cluster.brokers]
-    consumers = [consumer.name for consumer in scenario.consumers]
-    members = [*names, *(slave for cluster in scenario.clusters for slave in cluster.slave_names)]
-    struck = [
-        (sentence("local-scenario-fault", "a fault {kind}", kind=type(item).__name__), broker)
-        for item in scenario.faults
-        for broker in _brokers(item)
-    ]
-    named = [
-        (sentence("shared-topic", "topic {topic}", topic=topic.name), name)
-        for topic in scenario.topics
-        for name in topic.brokers
-    ]
-    named += [
-        (sentence("local-scenario-look", "look {number}", number=number), look.store)
-        for number, look in enumerate(scenario.looks, 1)
-        if look.store
-    ]
-    named += [
-        (sentence("local-scenario-messages", "messages of {topic}", topic=item.topic), item.queue.partition("/")[0])
-        for item in scenario.messages
-        if item.queue
-    ]
-    mistakes = [
-        sentence("local-scenario-no-broker", "{where} names no broker of the scenario: {name}", where=where, name=name)
-        for where, name in named
-        if name not in names
-    ]
-    mistakes += [
-        sentence("local-scenario-no-broker", "{where} names no broker of the scenario: {name}", where=where, name=name)
-        for where, name in struck
-        if name not in members
-    ]
-    mistakes += [
-        sentence("local-scenario-two-brokers", "two brokers are called {name}", name=name)
-        for name in sorted(set(names))
-        if names.count(name) > 1
-    ]
-    mistakes += [
-        sentence("local-scenario-two-consumers", "two consumers are called {name}", name=name)
-        for name in sorted(set(consumers))
-        if consumers.count(name) > 1
-    ]
+    mistakes = [*_unknown_brokers(scenario), *_twice(scenario)]
     topics = {topic.name for topic in scenario.topics}
     sent = [*(item.topic for item in scenario.messages), *(item.topic for item in scenario.streams)]
     sent += [item.topic for item in scenario.offsets]
@@ -163,6 +122,51 @@ def _mistakes(scenario: Scenario) -> list[str]:
             )
         )
     return mistakes
+
+
+def _unknown_brokers(scenario: Scenario) -> Iterator[str]:
+    """Yields what topics, looks and messages say of brokers, and faults of brokers and slaves, that do not exist."""
+    names = {broker for cluster in scenario.clusters for broker in cluster.brokers}
+    members = names | {slave for cluster in scenario.clusters for slave in cluster.slave_names}
+    named = [
+        (sentence("shared-topic", "topic {topic}", topic=topic.name), name, names)
+        for topic in scenario.topics
+        for name in topic.brokers
+    ]
+    named += [
+        (sentence("local-scenario-look", "look {number}", number=number), look.store, names)
+        for number, look in enumerate(scenario.looks, 1)
+        if look.store
+    ]
+    named += [
+        (
+            sentence("local-scenario-messages", "messages of {topic}", topic=item.topic),
+            item.queue.partition("/")[0],
+            names,
+        )
+        for item in scenario.messages
+        if item.queue
+    ]
+    named += [
+        (sentence("local-scenario-fault", "a fault {kind}", kind=type(item).__name__), broker, members)
+        for item in scenario.faults
+        for broker in _brokers(item)
+    ]
+    for where, name, known in named:
+        if name not in known:
+            yield sentence(
+                "local-scenario-no-broker", "{where} names no broker of the scenario: {name}", where=where, name=name
+            )
+
+
+def _twice(scenario: Scenario) -> Iterator[str]:
+    """Yields names that two brokers or two consumers have."""
+    brokers = [broker for cluster in scenario.clusters for broker in cluster.brokers]
+    consumers = [consumer.name for consumer in scenario.consumers]
+    for name in sorted({name for name in brokers if brokers.count(name) > 1}):
+        yield sentence("local-scenario-two-brokers", "two brokers are called {name}", name=name)
+    for name in sorted({name for name in consumers if consumers.count(name) > 1}):
+        yield sentence("local-scenario-two-consumers", "two consumers are called {name}", name=name)
 
 
 def _brokers(fault: Fault) -> tuple[str, ...]:

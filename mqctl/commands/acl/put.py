@@ -147,15 +147,9 @@ def command(
         secret = password_given(password_file, ask=ask_password or new or kind is Kind.ACCOUNT)
         secrets = {} if secret is None else {name: secret}
         if kind is Kind.USER:
-            make = partial(
-                plan_user,
-                user=name,
-                requested=_user_settings(user_type, status),
-                secret=secret,
-                brokers=only,
-                new=new,
-                existing=existing,
-            )
+            wanted = _user_settings(user_type, status)
+            user = partial(plan_user, user=name, requested=wanted, secret=secret, brokers=only)
+            make = partial(user, new=new, existing=existing)
         else:
             settings = _account_settings(topic, group, default_topic, default_group, white_address, admin=admin)
             make = partial(plan_account, access_key=name, settings=settings, secret=secret or "", brokers=only)
