@@ -74,7 +74,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "MQ401",
             "worst first",
             "more (-o json for all)",
-            "nobody online: 2,002",
+            "without members online: 2,002",
             code=2,
             leaves=("FATAL: ", "first: mqctl "),
         ),
@@ -315,7 +315,7 @@ def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster
     text = gzip.decompress(saved.read_bytes()).decode()
     assert [word for word in ("127.0.0.1", str(shift.data_dir)) if word in text] == []
     lag = step(
-        "group lag --snapshot", "MEMBERS", f"\n{_SLOW}", "nobody online, not shown: 2,0", never=("\nsvc-",), most=12
+        "group lag --snapshot", "MEMBERS", f"\n{_SLOW}", "without members online, not shown: 2,0", never=("\nsvc-",), most=12
     )
     hold(ask("group", "lag", "--snapshot", saved, "--min-lag", 1), lag)
     shown = ask("snapshot", "show", saved)
