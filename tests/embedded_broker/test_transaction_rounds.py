@@ -485,6 +485,18 @@ class Stepping:
         return self._clock.now_ms() + self._looks * 10_000
 
 
+def test_a_round_that_the_store_refuses_begins_anew_where_it_was(side: Side, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(3):
+        side.half(f"K{number}", age_ms=TIMEOUT_MS)
+    side.cluster.broker().limit_disk(0)
+    side.reach(3 * TICK_MS)
+    refused = [text for text in caplog.messages if text.startswith("check of transactions: ")]
+    assert (len(refused), side.asked(), side.progress()[0]) == (3, [], 0)
+    side.cluster.broker().limit_disk(None)
+    side.reach(4 * TICK_MS)
+    assert (side.asked(), side.progress()[0]) == (["K0", "K1", "K2"], 3)
+
+
 def test_a_round_lasts_a_minute(side: Side) -> None:
     for number in range(10):
         assert side.peer.call(side.half(f"{number}").end(ROLLBACK)).code == 0

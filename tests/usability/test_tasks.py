@@ -315,7 +315,12 @@ def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster
     text = gzip.decompress(saved.read_bytes()).decode()
     assert [word for word in ("127.0.0.1", str(shift.data_dir)) if word in text] == []
     lag = step(
-        "group lag --snapshot", "MEMBERS", f"\n{_SLOW}", "without members online, not shown: 2,0", never=("\nsvc-",), most=12
+        "group lag --snapshot",
+        "MEMBERS",
+        f"\n{_SLOW}",
+        "without members online, not shown: 2,0",
+        never=("\nsvc-",),
+        most=12,
     )
     hold(ask("group", "lag", "--snapshot", saved, "--min-lag", 1), lag)
     shown = ask("snapshot", "show", saved)

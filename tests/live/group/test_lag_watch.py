@@ -60,7 +60,11 @@ def test_until_is_reached_when_the_group_catches_up(live: Run, cluster: Embedded
 
 
 def test_until_times_out_with_75_and_the_last_numbers(live: Run) -> None:
-    outcome = live("group", "lag", "--until", "lag<4 and lost=0", *BRISK, "--timeout", "1500ms", "-o", "json")
+    words = ("group", "lag", "--until", "lag<4 and lost=0", *BRISK, "-o", "json")
+    for timeout in ("1500ms", "5s", "15s"):  # a slow machine may end it in the middle of a look, and that is a 3
+        outcome = live(*words, "--timeout", timeout)
+        if outcome.exit_code != 3:
+            break
     assert (outcome.exit_code, outcome.json["groups"][0]["lag_count"]) == (75, 4)
     assert "lag<4 and lost=0 was not reached in time" in outcome.stderr
 
